@@ -1,0 +1,7 @@
+#include "einmal/core/decide.hpp"
+
+namespace einmal {
+
+Step decide(const std::optional<Record>&, const Event&, const Now&) { return {}; }
+
+}  // namespace einmal
