@@ -1,0 +1,139 @@
+#include "einmal/testing/socket.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+namespace einmal::test {
+
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
+}
+
+sockaddr_in loopback(std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+int open_socket() {
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) fail("socket");
+  return descriptor;
+}
+
+std::uint16_t bind_free_port(int descriptor) {
+  auto address = loopback(0);
+  if (::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("bind");
+  socklen_t size = sizeof address;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    fail("getsockname");
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+Socket Socket::connect(std::uint16_t port, int receive_buffer) {
+  Socket socket(open_socket());
+  if (receive_buffer > 0)
+    ::setsockopt(socket.descriptor_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  auto address = loopback(port);
+  if (::connect(socket.descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    fail("connect");
+  const int on = 1;
+  ::setsockopt(socket.descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+Socket::Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    close();
+    descriptor_ = std::exchange(other.descriptor_, -1);
+  }
+  return *this;
+}
+
+Socket::~Socket() { close(); }
+
+bool Socket::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+Incoming Socket::read_some(Milliseconds wait, std::size_t limit) {
+  pollfd watched{descriptor_, POLLIN, 0};
+  const int ready = ::poll(&watched, 1, static_cast<int>(wait.count()));
+  if (ready == 0) return {Incoming::Kind::timeout, {}};
+  std::string bytes(limit, '\0');
+  const auto got = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
+  if (got < 0) return {Incoming::Kind::reset, {}};
+  if (got == 0) return {Incoming::Kind::end, {}};
+  bytes.resize(static_cast<std::size_t>(got));
+  return {Incoming::Kind::data, std::move(bytes)};
+}
+
+void Socket::half_close() { ::shutdown(descriptor_, SHUT_WR); }
+
+void Socket::reset() {
+  const linger now{1, 0};
+  ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  close();
+}
+
+void Socket::close() {
+  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+}
+
+void Socket::shut_down() const { ::shutdown(descriptor_, SHUT_RDWR); }
+
+Listener::Listener() : descriptor_(open_socket()) {
+  port_ = bind_free_port(descriptor_);
+  if (::listen(descriptor_, 1024) != 0) fail("listen");
+}
+
+Listener::~Listener() { ::close(descriptor_); }
+
+Socket Listener::accept() {
+  while (true) {
+    const int descriptor = ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (descriptor >= 0) {
+      const int on = 1;
+      ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      return Socket(descriptor);
+    }
+    if (errno != EINTR && errno != ECONNABORTED) return {};
+  }
+}
+
+void Listener::stop() { ::shutdown(descriptor_, SHUT_RDWR); }
+
+std::uint16_t refused_port() {
+  // Bound and never listened on: the kernel refuses connections and gives the port to nobody else
+  // while a descriptor of this process holds it.
+  static const Socket holder(open_socket());
+  static const std::uint16_t port = bind_free_port(holder.descriptor());
+  return port;
+}
+
+}  // namespace einmal::test
