@@ -112,6 +112,7 @@ struct OtherProfile {
 struct InProgress {
   Record record;
   std::optional<Duration> lease_left;
+  Duration age{};  ///< Since `claimed`, by the store's clock: what Retry-After is computed from.
 };
 struct Uncertain {
   Record record;

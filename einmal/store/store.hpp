@@ -197,6 +197,15 @@ struct Capabilities {
   bool announces_changes = false;  ///< `on_foreign_change` fires without polling.
 };
 
+/// What a store does, for metrics. Called on a store thread; must not block or throw.
+class StoreObserver {
+ public:
+  virtual ~StoreObserver() = default;
+  /// `commands` were made durable together; `took` is the time from the begin of the batch's
+  /// transaction to the confirmed commit.
+  virtual void committed(std::size_t /*commands*/, Duration /*took*/) noexcept {}
+};
+
 /// A durable home of records. `submit` is thread-safe and does not block.
 class Store {
  public:
@@ -214,6 +223,10 @@ class Store {
   /// Whether somebody waits for foreign changes now: a driver that must poll for them polls only
   /// then.
   virtual void await_foreign_changes(bool wanted) = 0;
+
+  /// One observer, which must outlive the store or be removed (null) while no command is submitted.
+  /// A store without batches reports nothing.
+  virtual void observe(StoreObserver* /*observer*/) {}
 };
 
 /// Submits and waits. For command lines and tests; never on a thread the store itself needs.
