@@ -4,6 +4,8 @@
 #             PRIVATE <external libraries, never visible in a public header>
 #             PUBLIC <external libraries a public header needs>
 #             TESTS <x_test.cpp: seconds> SLOW_TESTS <x_test.cpp: minutes>
+#             PG_TESTS, SLOW_PG_TESTS <x_pgtest.cpp: the same with a PostgreSQL server; one ctest entry for all of
+#             them, so that they share the server their program starts>
 #             TEST_ROOMS <rooms only the tests use> TEST_LIBS <external libraries only the tests use>)
 #
 # Makes the library einmal_<room> with its alias einmal::<room>. The only include path it exports is
@@ -15,7 +17,7 @@ include_guard()
 define_property(GLOBAL PROPERTY EINMAL_ROOMS BRIEF_DOCS "rooms in order of declaration")
 
 function(einmal_room)
-  cmake_parse_arguments(ROOM "" "NAME" "HEADERS;SOURCES;ROOMS;PRIVATE;PUBLIC;TESTS;SLOW_TESTS;TEST_ROOMS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "NAME" "HEADERS;SOURCES;ROOMS;PRIVATE;PUBLIC;TESTS;SLOW_TESTS;PG_TESTS;SLOW_PG_TESTS;TEST_ROOMS;TEST_LIBS" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "einmal_room(${ROOM_NAME}): unknown arguments ${ROOM_UNPARSED_ARGUMENTS}")
   endif()
@@ -50,26 +52,30 @@ function(einmal_room)
     -Wl,--whole-archive $<TARGET_FILE:${target}> -Wl,--no-whole-archive ${rooms} ${ROOM_PUBLIC} ${ROOM_PRIVATE})
   add_dependencies(${target}_links ${target})
 
-  foreach(kind TESTS SLOW_TESTS)
+  foreach(kind TESTS SLOW_TESTS PG_TESTS SLOW_PG_TESTS)
     if(ROOM_${kind})
       string(TOLOWER ${kind} suffix)
       string(REGEX REPLACE "s$" "" suffix ${suffix})
       set(test_rooms ${ROOM_TEST_ROOMS})
       list(TRANSFORM test_rooms PREPEND einmal::)
       set(label fast)
-      if(kind STREQUAL "SLOW_TESTS")
+      if(kind MATCHES "^SLOW")
         set(label slow)
       endif()
-      einmal_test(NAME ${target}_${suffix} LABEL ${label} SOURCES ${ROOM_${kind}}
+      set(whole "")
+      if(kind MATCHES "PG_TESTS$")
+        set(whole WHOLE)
+      endif()
+      einmal_test(NAME ${target}_${suffix} ${whole} LABEL ${label} SOURCES ${ROOM_${kind}}
                   LIBS einmal::${ROOM_NAME} ${test_rooms} ${ROOM_PRIVATE} ${ROOM_TEST_LIBS})
     endif()
   endforeach()
 endfunction()
 
-# einmal_test(NAME <target> LABEL fast|slow|rare SOURCES <.cpp> LIBS <libraries> [SERIAL] [TIMEOUT <s>])
-# One GoogleTest program; every test in it is one ctest entry.
+# einmal_test(NAME <target> LABEL fast|slow|rare SOURCES <.cpp> LIBS <libraries> [SERIAL] [WHOLE] [TIMEOUT <s>])
+# One GoogleTest program; every test in it is one ctest entry, or with WHOLE the program is.
 function(einmal_test)
-  cmake_parse_arguments(TEST "SERIAL" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(TEST "SERIAL;WHOLE" "NAME;LABEL;TIMEOUT" "SOURCES;LIBS;DEPENDS" ${ARGN})
   if(NOT EINMAL_DEVELOPER)
     return()
   endif()
@@ -84,6 +90,11 @@ function(einmal_test)
   set(serial FALSE)
   if(TEST_SERIAL)
     set(serial TRUE)
+  endif()
+  if(TEST_WHOLE)
+    add_test(NAME ${TEST_NAME} COMMAND ${TEST_NAME})
+    set_tests_properties(${TEST_NAME} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT} RUN_SERIAL ${serial})
+    return()
   endif()
   gtest_discover_tests(${TEST_NAME} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT} RUN_SERIAL ${serial})
