@@ -4,8 +4,16 @@
 
 namespace einmal {
 
+namespace {
+
+bool past(const std::optional<WallTime>& end, const Now& now) {
+  return end && !now.expiry_paused && now.wall >= *end;
+}
+
+}  // namespace
+
 Condition condition(const std::optional<Record>& record, const Now& now) {
-  if (!record) return Condition::absent;
+  if (!record || is_over(*record, now)) return Condition::absent;
   switch (record->state) {
     case State::processing:
       return Condition::processing;
@@ -17,13 +25,24 @@ Condition condition(const std::optional<Record>& record, const Now& now) {
     case State::failed:
       break;
   }
-  const bool expired = !now.expiry_paused && record->expires && now.wall >= *record->expires;
-  if (!expired) return record->state == State::completed ? Condition::completed : Condition::failed;
-  if (record->policies.after_expiry == AfterExpiry::refuse &&
-      now.wall < *record->expires + record->policies.tombstone) {
-    return Condition::tombstone;
+  if (past(record->expires, now) || !record->result) return Condition::tombstone;
+  return record->state == State::completed ? Condition::completed : Condition::failed;
+}
+
+bool is_over(const Record& record, const Now& now) {
+  switch (record.state) {
+    case State::processing:
+    case State::uncertain:
+      return false;
+    case State::freed:
+      return past(record.expires, now);
+    case State::completed:
+    case State::failed:
+      break;
   }
-  return Condition::absent;
+  if (!record.expires || record.policies.after_expiry == AfterExpiry::claim_anew)
+    return past(record.expires, now);
+  return past(*record.expires + record.policies.tombstone, now);
 }
 
 bool is_live(const Record& record, const Now& now) {

@@ -67,14 +67,13 @@ enum class SettledBy : std::uint8_t { nobody = 0, owner = 1, operator_ = 2, reco
 
 /// What the record promised when it was claimed. A later request's configuration never weakens it.
 struct Policies {
-  /// How long an owner may be silent. None: the owner is never presumed gone (same transaction,
-  /// C02).
+  /// How long an owner may be silent. None: the owner is never presumed gone (same transaction).
   std::optional<Duration> lease;
   OnLeaseExpiry on_lease_expiry = OnLeaseExpiry::uncertain;
   Duration retention = std::chrono::hours(24);  ///< From settlement, never from the claim.
   AfterExpiry after_expiry = AfterExpiry::claim_anew;
-  Duration tombstone =
-      std::chrono::hours(24 * 30);  ///< From the end of retention; used with `refuse`.
+  /// From the end of retention; used with `refuse`.
+  Duration tombstone = std::chrono::hours(24 * 30);
   friend bool operator==(const Policies&, const Policies&) = default;
 };
 
@@ -129,9 +128,9 @@ struct Record {
   WallTime claimed{};               ///< Claim of the current generation.
   std::optional<WallTime> settled;  ///< When it became completed, failed or freed.
   std::optional<WallTime> expires;  ///< Fixed at settlement from the record's own retention.
-  std::optional<StoredResult>
-      result;  ///< completed, failed; gone once it is a swept tombstone. While
-               ///< uncertain: what the upstream sent, if anything (evidence).
+  /// completed, failed: the outcome, gone once it is a swept tombstone. uncertain: what the
+  /// upstream sent, if anything (evidence, never replayed).
+  std::optional<StoredResult> result;
   friend bool operator==(const Record&, const Record&) = default;
 };
 
@@ -156,7 +155,13 @@ enum class Condition : std::uint8_t {
 };
 
 /// How `record` counts at `now`. Expiry is exact: at `expires` the record is expired, swept or not.
+/// A tombstone that was swept has no result to replay and stays a tombstone even if the clock goes
+/// back or expiry pauses.
 Condition condition(const std::optional<Record>& record, const Now& now);
+
+/// A final or freed record whose time is over (retention, then the tombstone if it has one): as if
+/// it were not there, swept or not. Never processing, never uncertain, never while expiry pauses.
+bool is_over(const Record& record, const Now& now);
 
 /// Processing, uncertain, settled and not expired, or tombstone.
 bool is_live(const Record& record, const Now& now);

@@ -6,13 +6,9 @@
 #include <string_view>
 
 #include "einmal/base/error.hpp"
+#include "einmal/core/limits.hpp"
 
 namespace einmal {
-
-/// Longest idempotency key, in bytes. The limit stands in the schemas as well.
-inline constexpr std::size_t max_key_bytes = 255;
-/// Longest namespace, caller and operation name, in bytes.
-inline constexpr std::size_t max_scope_part_bytes = 1024;
 
 /// Whether `key` may name an operation: 1..255 bytes of visible ASCII (0x21-0x7E), opaque.
 bool is_valid_key(std::string_view key);
