@@ -1,0 +1,237 @@
+#include "shop/shop.hpp"
+
+#include <boost/json.hpp>
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+#include <charconv>
+#include <string_view>
+
+#include "einmal/base/ids.hpp"
+
+namespace einmal::shop {
+
+namespace json = boost::json;
+
+namespace {
+
+struct EntryIdTag {};
+using EntryId = Id128<EntryIdTag>;
+
+Reply reply(int status, const json::value& body) {
+  return {status, {{"Content-Type", "application/json"}}, json::serialize(body) + "\n"};
+}
+
+Reply refusal(int status, std::string_view why) { return reply(status, {{"error", why}}); }
+
+Reply broken(const Error& error) { return refusal(500, error.message); }
+
+json::object as_json(const Entry& entry) {
+  json::object object{{"id", entry.id}};
+  object[entry.kind == "order" ? "item" : "order"] = entry.item;
+  object["amount"] = entry.amount;
+  object["currency"] = entry.currency;
+  return object;
+}
+
+std::string location_of(const Entry& entry) { return "/" + entry.kind + "s/" + entry.id; }
+
+Reply shown(int status, const Entry& entry) {
+  auto answer = reply(status, as_json(entry));
+  answer.headers.emplace_back("Location", location_of(entry));
+  return answer;
+}
+
+std::string header(const Request& request, const std::string& name) {
+  const auto found = request.headers.find(name);
+  return found == request.headers.end() ? std::string() : found->second;
+}
+
+/// The key as the shop notes it: without the quotes of the structured form.
+std::string key_of(const Request& request) {
+  auto key = header(request, "idempotency-key");
+  if (key.size() >= 2 && key.front() == '"' && key.back() == '"')
+    key = key.substr(1, key.size() - 2);
+  return key;
+}
+
+/// What a body asks for, or why it cannot be read.
+struct Wanted {
+  Entry entry;
+  bool declined = false;
+  std::string refused;
+};
+
+Wanted wanted(const Request& request, const std::string& kind) {
+  Wanted result;
+  const auto refuse = [&](std::string why) {
+    result.refused = std::move(why);
+    return result;
+  };
+  boost::system::error_code error;
+  const auto parsed = json::parse(request.body, error);
+  if (error || !parsed.is_object()) return refuse("the body is not a JSON object");
+  const auto& body = parsed.as_object();
+  const auto text = [&](const char* name) {
+    const auto* value = body.if_contains(name);
+    return value && value->is_string() ? std::string(value->as_string()) : std::string();
+  };
+  const auto* amount = body.if_contains("amount");
+  if (!amount || !amount->is_int64() || amount->as_int64() < 0)
+    return refuse("amount: a whole number of the smallest unit is needed");
+  result.entry.kind = kind;
+  result.entry.amount = amount->as_int64();
+  result.entry.item = text(kind == "order" ? "item" : "order");
+  result.entry.currency = body.contains("currency") ? text("currency") : "eur";
+  result.entry.key = key_of(request);
+  if (kind == "order" && result.entry.item.empty())
+    return refuse("item: what is ordered is missing");
+  if (result.entry.currency.empty()) return refuse("currency: not a text");
+  result.declined = text("card") == "declined";
+  return result;
+}
+
+struct Route {
+  std::string collection, id, key;
+};
+
+std::optional<Route> route_of(const std::string& target) {
+  const auto url = boost::urls::parse_origin_form(target);
+  if (!url) return std::nullopt;
+  Route route;
+  const auto segments = url->segments();
+  if (segments.size() > 2) return std::nullopt;
+  auto segment = segments.begin();
+  if (segment != segments.end()) route.collection = *segment++;
+  if (segment != segments.end()) route.id = *segment;
+  for (const auto& param : url->params()) {
+    if (param.key == "key") route.key = param.value;
+  }
+  return route;
+}
+
+constexpr std::string_view index_text =
+    "einmal demo shop. It books every request it gets, also the second copy.\n"
+    "  POST /orders   {\"item\", \"amount\", \"currency\"?}     PUT /orders/{uuid}\n"
+    "  POST /payments {\"order\", \"amount\", \"card\"?}         card \"declined\": 402\n"
+    "  GET, DELETE /orders/{id}   GET /orders?key=K   GET /effects\n"
+    "  X-Demo-Delay: 2s   X-Demo-Fault: drop-after-commit | drop-before-commit | 500 | 503 | "
+    "hang\n";
+
+}  // namespace
+
+std::optional<Steering> steering_of(const Request& request) {
+  Steering steering;
+  if (const auto delay = header(request, "x-demo-delay"); !delay.empty()) {
+    long count = 0;
+    const auto [end, error] = std::from_chars(delay.data(), delay.data() + delay.size(), count);
+    const std::string_view unit(end, static_cast<std::size_t>(delay.data() + delay.size() - end));
+    if (error != std::errc{} || count < 0 || count > 3'600'000) return std::nullopt;
+    if (unit == "s")
+      steering.delay = std::chrono::seconds(count);
+    else if (unit == "ms")
+      steering.delay = std::chrono::milliseconds(count);
+    else
+      return std::nullopt;
+  }
+  static const std::map<std::string, Steering::Fault> faults{
+      {"", Steering::Fault::none},
+      {"drop-before-commit", Steering::Fault::drop_before_commit},
+      {"drop-after-commit", Steering::Fault::drop_after_commit},
+      {"500", Steering::Fault::error_500},
+      {"503", Steering::Fault::busy_503},
+      {"hang", Steering::Fault::hang}};
+  const auto fault = faults.find(header(request, "x-demo-fault"));
+  if (fault == faults.end()) return std::nullopt;
+  steering.fault = fault->second;
+  return steering;
+}
+
+Reply faulty_reply(Steering::Fault fault) {
+  if (fault == Steering::Fault::error_500) return refusal(500, "something broke after the booking");
+  auto busy = refusal(503, "too busy; nothing was booked");
+  busy.headers.emplace_back("Retry-After", "1");
+  busy.headers.emplace_back("Einmal-Outcome", "released");
+  return busy;
+}
+
+Reply Shop::handle(const Request& request) {
+  const auto route = route_of(request.target);
+  if (!route) return refusal(404, "no such page");
+  const auto& method = request.method;
+  const bool reads = method == "GET" || method == "HEAD";
+  if (route->collection.empty() && reads)
+    return {200, {{"Content-Type", "text/plain"}}, std::string(index_text)};
+  if (route->collection == "effects" && route->id.empty()) {
+    return reads ? effects() : refusal(405, "effects can only be read");
+  }
+  if (route->collection != "orders" && route->collection != "payments")
+    return refusal(404, "no such page");
+  const auto kind = route->collection.substr(0, route->collection.size() - 1);
+  if (route->id.empty()) {
+    if (method == "POST") return post(request, kind);
+    if (reads) return list(kind, route->key);
+    return refusal(405, "POST or GET");
+  }
+  if (method == "PUT" && kind == "order") return put(request, route->id);
+  if (reads || method == "DELETE") return one(method, kind, route->id);
+  return refusal(405, "GET, PUT or DELETE");
+}
+
+Reply Shop::post(const Request& request, const std::string& kind) {
+  auto want = wanted(request, kind);
+  if (!want.refused.empty()) return refusal(400, want.refused);
+  if (want.declined) return refusal(402, "the card was declined");
+  want.entry.id = EntryId::draw(random_).text();
+  if (!idempotent_ || want.entry.key.empty()) {
+    const auto added = ledger_.add(want.entry);
+    return added ? shown(201, want.entry) : broken(added.error());
+  }
+  const auto added = ledger_.add_once(want.entry);
+  if (!added) return broken(added.error());
+  const auto* there = std::get_if<Entry>(&*added);
+  if (!there) return shown(201, want.entry);
+  want.entry.id = there->id;
+  return want.entry == *there ? shown(201, *there)
+                              : refusal(422, "this key was used for another request");
+}
+
+Reply Shop::put(const Request& request, const std::string& id) {
+  const auto uuid = EntryId::from_text(id);
+  if (!uuid) return refusal(400, "the order's id must be a UUID");
+  auto want = wanted(request, "order");
+  if (!want.refused.empty()) return refusal(400, want.refused);
+  want.entry.id = uuid->text();
+  const auto done = ledger_.put(want.entry);
+  if (!done) return broken(done.error());
+  return shown(*done == Ledger::Put::created ? 201 : 200, want.entry);
+}
+
+Reply Shop::list(const std::string& kind, const std::string& key) {
+  if (key.empty()) return refusal(400, "say which: ?key=KEY");
+  const auto found = ledger_.with_key(kind, key);
+  if (!found) return broken(found.error());
+  json::array entries;
+  for (const auto& entry : *found) entries.push_back(as_json(entry));
+  return reply(200, {{kind + "s", std::move(entries)}});
+}
+
+Reply Shop::one(const std::string& method, const std::string& kind, const std::string& id) {
+  if (method == "DELETE") {
+    const auto removed = ledger_.remove(kind, id);
+    if (!removed) return broken(removed.error());
+    return *removed ? Reply{204, {}, {}} : refusal(404, "no such " + kind);
+  }
+  const auto found = ledger_.find(kind, id);
+  if (!found) return broken(found.error());
+  return *found ? reply(200, as_json(**found)) : refusal(404, "no such " + kind);
+}
+
+Reply Shop::effects() {
+  const auto effects = ledger_.effects();
+  if (!effects) return broken(effects.error());
+  json::object by_key;
+  for (const auto& [key, count] : effects->by_key) by_key[key] = count;
+  return reply(200, {{"count", effects->count}, {"by_key", std::move(by_key)}});
+}
+
+}  // namespace einmal::shop
