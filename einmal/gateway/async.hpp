@@ -120,18 +120,29 @@ inline Async<void> detail::AsyncPromise<void>::get_return_object() {
   return Async<void>(std::coroutine_handle<AsyncPromise>::from_promise(*this));
 }
 
-/// A value that a callback delivers to one awaiting coroutine, which goes on inside `set`. Lives in
-/// the awaiting frame; the callback keeps a pointer to it.
+/// Where coroutines wait for their turn to go on.
+class Turns {
+ public:
+  /// `frame` goes on on this thread, soon, never inside this call.
+  virtual void resume_soon(std::coroutine_handle<> frame) = 0;
+
+ protected:
+  ~Turns() = default;
+};
+
+/// A value that a callback delivers to one awaiting coroutine, which goes on soon, not inside
+/// `set`: the callback's caller may be in the middle of something. Lives in the awaiting frame; the
+/// callback keeps a pointer to it.
 template <class T>
 class Delivery {
  public:
-  Delivery() = default;
+  explicit Delivery(Turns& turns) : turns_(turns) {}
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
 
   void set(T value) {
     value_.emplace(std::move(value));
-    if (waiter_) std::exchange(waiter_, nullptr).resume();
+    if (waiter_) turns_.resume_soon(std::exchange(waiter_, nullptr));
   }
   bool is_set() const { return value_.has_value(); }
 
@@ -140,6 +151,7 @@ class Delivery {
   T await_resume() { return std::move(*value_); }
 
  private:
+  Turns& turns_;
   std::optional<T> value_;
   std::coroutine_handle<> waiter_;
 };

@@ -61,9 +61,37 @@ class Loop::Impl {
       const std::lock_guard lock(mutex_);
       running_.swap(incoming_);
     }
+    const Dispatch dispatch(*this);
     for (auto& task : running_) task();
     running_.clear();
   }
+
+  // --- Coroutines whose turn comes as soon as what is called now has returned.
+
+  void resume_soon(std::coroutine_handle<> frame) {
+    ready_.push_back(frame);
+    if (dispatching_ || ready_posted_) return;
+    ready_posted_ = true;
+    asio::post(io_, [this] {
+      ready_posted_ = false;
+      const Dispatch dispatch(*this);
+    });
+  }
+
+  void run_ready() {
+    for (std::size_t next = 0; next < ready_.size(); ++next) ready_[next].resume();
+    ready_.clear();
+  }
+
+  /// While tasks, timers and deadlines are called: what they make ready runs right after them.
+  struct Dispatch {
+    explicit Dispatch(Impl& loop) : loop_(loop) { loop_.dispatching_ = true; }
+    ~Dispatch() {
+      loop_.run_ready();
+      loop_.dispatching_ = false;
+    }
+    Impl& loop_;
+  };
 
   // --- Timers of the engine.
 
@@ -92,6 +120,7 @@ class Loop::Impl {
   }
 
   void run_due() {
+    const Dispatch dispatch(*this);
     armed_for_ = BootTime::max();
     const auto now = loop_.clock_.boot_now();
     while (!by_time_.empty() && by_time_.begin()->first <= now) {
@@ -116,6 +145,7 @@ class Loop::Impl {
   }
 
   void look_at_deadlines() {
+    const Dispatch dispatch(*this);
     for (Deadline* deadline = first_; deadline != nullptr;) {
       cursor_ = deadline->next_;
       if (deadline->at_ <= loop_.now_) {
@@ -160,6 +190,9 @@ class Loop::Impl {
   Deadline* first_ = nullptr;
   Deadline* cursor_ = nullptr;  ///< The next that look_at_deadlines will see.
 
+  std::vector<std::coroutine_handle<>> ready_;
+  bool dispatching_ = false, ready_posted_ = false;
+
   std::set<void*> roots_;
 };
 
@@ -177,6 +210,7 @@ Scheduler::Timer Loop::run_after(Duration delay, Scheduler::Task task) {
   return impl_->run_after(delay, std::move(task));
 }
 void Loop::cancel(Timer timer) { impl_->cancel(timer); }
+void Loop::resume_soon(std::coroutine_handle<> frame) { impl_->resume_soon(frame); }
 
 void Loop::run() {
   const auto work = asio::make_work_guard(impl_->io_);

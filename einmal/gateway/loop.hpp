@@ -47,7 +47,7 @@ class Deadline {
 
 /// The one thread everything of a gateway runs on: an io_context, the engine's scheduler on it, and
 /// the coroutines at the roots.
-class Loop final : public Scheduler {
+class Loop final : public Scheduler, public Turns {
  public:
   explicit Loop(const Clock& clock);
   /// Destroys the roots that are left, and with them every coroutine.
@@ -56,6 +56,7 @@ class Loop final : public Scheduler {
   void post(Scheduler::Task task) override;
   Timer run_after(Duration delay, Scheduler::Task task) override;
   void cancel(Timer timer) override;
+  void resume_soon(std::coroutine_handle<> frame) override;
 
   /// Serves until `stop`.
   void run();

@@ -291,7 +291,7 @@ std::unique_ptr<Stream> make_stream(Loop& loop, Socket socket, TlsContext* tls,
 class AsioStep final : private Deadline {
  public:
   AsioStep(Loop& loop, Duration time_limit, std::function<void()> cancel)
-      : Deadline(loop), cancel_(std::move(cancel)) {
+      : Deadline(loop), ended(loop), cancel_(std::move(cancel)) {
     set_after(time_limit);
   }
   Delivery<error_code> ended;
