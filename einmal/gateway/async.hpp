@@ -127,7 +127,7 @@ class Turns {
   virtual void resume_soon(std::coroutine_handle<> frame) = 0;
 
  protected:
-  ~Turns() = default;
+  virtual ~Turns() = default;
 };
 
 /// A value that a callback delivers to one awaiting coroutine, which goes on soon, not inside

@@ -31,7 +31,7 @@ class Deadline {
   bool is_set() const { return at_ != BootTime::max(); }
 
  protected:
-  ~Deadline();
+  virtual ~Deadline();
   Loop& loop() const { return loop_; }
 
  private:

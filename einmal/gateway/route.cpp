@@ -58,6 +58,7 @@ Result<PathTemplate> PathTemplate::parse(std::string_view text) {
 
 bool PathTemplate::matches(std::string_view path) const {
   if (path.empty() || path.front() != '/') return false;
+  if (path.size() > 1 && path.back() == '/') return false;
   path.remove_prefix(1);
   for (const auto& expected : segments_) {
     if (path.empty()) return false;

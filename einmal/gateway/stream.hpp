@@ -35,7 +35,7 @@ struct IoResult {
 class Stream : private Deadline {
  public:
   explicit Stream(Loop& loop) : Deadline(loop) {}
-  virtual ~Stream() = default;
+  ~Stream() override = default;
 
   /// An operation under way; lives in the awaiting coroutine's frame.
   struct Operation {
