@@ -1,0 +1,72 @@
+#include "einmal/sqlite/checkpointer.hpp"
+
+#include "einmal/sqlite/schema.hpp"
+
+namespace einmal::sqlite {
+
+using sqlite_file::Connection;
+
+void Checkpointer::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wakes_.wait(lock, [this] { return wanted_ || stopping_; });
+    if (stopping_) break;
+    lock.unlock();
+    checkpoint();
+    lock.lock();
+    wanted_ = false;
+    last_run_is_near_ = copied_at_ >= how_.options.wal_limit_bytes;
+  }
+  lock.unlock();
+  drop_file();
+}
+
+void Checkpointer::stop() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  wakes_.notify_one();
+}
+
+void Checkpointer::wal_has(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes < copied_at_) copied_at_ = 0;  // it has started from its beginning
+  if (wanted_ || bytes < copied_at_ + how_.options.checkpoint_bytes) return;
+  copied_at_ = bytes;
+  wanted_ = true;
+  wakes_.notify_one();
+}
+
+bool Checkpointer::restart_is_due(std::size_t wal_bytes) const {
+  const std::lock_guard lock(mutex_);
+  return last_run_is_near_ || wal_bytes >= 2 * how_.options.wal_limit_bytes;
+}
+
+void Checkpointer::restarted() {
+  const std::lock_guard lock(mutex_);
+  last_run_is_near_ = false;
+  copied_at_ = 0;
+}
+
+void Checkpointer::drop_file() {
+  const std::lock_guard lock(file_mutex_);
+  connection_.reset();
+}
+
+// A failure here costs nothing but a longer WAL; the writer meets the same disk and reports it.
+void Checkpointer::checkpoint() {
+  const std::lock_guard lock(file_mutex_);
+  if (!connection_) {
+    sqlite_file::ConnectionOptions options;
+    options.path = how_.path;
+    options.kind = store_file_kind();
+    options.create = false;
+    options.cache_kib = 64;
+    options.vfs = how_.options.vfs;
+    auto opened = Connection::open(std::move(options), random_);
+    if (!opened) return;
+    connection_ = std::move(*opened);
+  }
+  static_cast<void>(connection_->checkpoint(Connection::CheckpointMode::passive));
+}
+
+}  // namespace einmal::sqlite

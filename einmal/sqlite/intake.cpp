@@ -1,0 +1,132 @@
+#include "einmal/sqlite/intake.hpp"
+
+namespace einmal::sqlite {
+
+void CommandQueue::push(Command& command) {
+  command.next_in_batch = nullptr;
+  (last_ ? last_->next_in_batch : first_) = &command;
+  last_ = &command;
+}
+
+void CommandQueue::take(std::vector<Command*>& into, std::size_t limit) {
+  while (first_ && limit-- > 0) {
+    into.push_back(first_);
+    first_ = first_->next_in_batch;
+  }
+  if (!first_) last_ = nullptr;
+}
+
+namespace {
+
+enum class Route { claim, write, read };
+
+Route route_of(const Request& request) {
+  if (const auto* transition = std::get_if<request::Transition>(&request)) {
+    return std::holds_alternative<event::Claim>(transition->event) ? Route::claim : Route::write;
+  }
+  const bool writes = std::holds_alternative<request::Overdue>(request) ||
+                      std::holds_alternative<request::Sweep>(request) ||
+                      std::holds_alternative<request::AdvanceGenerations>(request) ||
+                      std::holds_alternative<request::AcceptTime>(request);
+  return writes ? Route::write : Route::read;
+}
+
+}  // namespace
+
+void Intake::submit(Command& command) {
+  const Route route = route_of(command.request());
+  bool wake_writer = false;
+  bool wake_reader = false;
+  {
+    const std::lock_guard lock(mutex_);
+    (route == Route::claim ? claims_ : route == Route::write ? writes_ : reads_).push(command);
+    if (route != Route::read && writer_waits_) {
+      writer_waits_ = false;
+      wake_writer = true;
+    } else if (reader_waits_ && (route == Route::read || (route == Route::claim && writer_away_))) {
+      reader_waits_ = false;
+      wake_reader = true;
+    }
+  }
+  if (wake_writer) writer_wakes_.notify_one();
+  if (wake_reader) reader_wakes_.notify_one();
+}
+
+void Intake::stop() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  writer_wakes_.notify_one();
+  reader_wakes_.notify_one();
+}
+
+void Intake::wait_for_writes(Work& work, std::size_t limit, std::optional<Duration> timeout) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] {
+    return !claims_.empty() || !writes_.empty() || nudged_ || (stopping_ && reader_done_);
+  };
+  writer_waits_ = true;
+  if (timeout) {
+    writer_wakes_.wait_for(lock, *timeout, ready);
+  } else {
+    writer_wakes_.wait(lock, ready);
+  }
+  writer_waits_ = false;
+  nudged_ = false;
+  writes_.take(work.others, limit);
+  claims_.take(work.claims, limit - work.others.size());
+  work.stopping = stopping_ && reader_done_ && work.others.empty() && work.claims.empty();
+}
+
+void Intake::writer_goes_away() {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    writer_away_ = true;
+    wake = reader_waits_ && !claims_.empty() && !stopping_;
+    if (wake) reader_waits_ = false;
+  }
+  if (wake) reader_wakes_.notify_one();
+}
+
+void Intake::writer_is_back() {
+  const std::lock_guard lock(mutex_);
+  writer_away_ = false;
+}
+
+void Intake::wait_for_reads(Work& work, std::size_t limit, bool poll) {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] {
+    return !reads_.empty() || (!claims_.empty() && writer_away_) || stopping_;
+  };
+  if (!poll) {
+    reader_waits_ = true;
+    reader_wakes_.wait(lock, ready);
+    reader_waits_ = false;
+  }
+  reads_.take(work.others, limit);
+  if (writer_away_ && !stopping_) claims_.take(work.claims, limit);
+  work.stopping = stopping_ && work.others.empty();
+  if (work.stopping && !poll) {
+    reader_done_ = true;
+    writer_wakes_.notify_one();
+  }
+}
+
+void Intake::forward(const std::vector<Command*>& claims) {
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Command* claim : claims) writes_.push(*claim);
+    wake = writer_waits_;
+    if (wake) writer_waits_ = false;
+  }
+  if (wake) writer_wakes_.notify_one();
+}
+
+void Intake::wake_writer() {
+  const std::lock_guard lock(mutex_);
+  nudged_ = true;
+  writer_wakes_.notify_one();
+}
+
+}  // namespace einmal::sqlite

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "einmal/sqlite/intake.hpp"
+#include "einmal/sqlite/store_clock.hpp"
+#include "einmal/sqlite/store_file.hpp"
+
+namespace einmal::sqlite {
+
+/// The thread that answers what needs no write: look-ups, replays while the writer is away, lists
+/// and counts in bounded pages.
+class Reader {
+ public:
+  Reader(OpenFile how, const ScopeDigests& digests, StoreClock& clock, Random& random,
+         Intake& intake);
+
+  /// Until the intake stops.
+  void run();
+
+  /// Closes the connection; it is opened again when needed. Any thread.
+  void drop_file();
+
+ private:
+  void round(Intake::Work& work);
+  Result<void> ensure_open();
+  void look_up(const std::vector<Command*>& claims);
+  Result<Answer> answer(Request& request);
+  Result<Answer> on(const request::ReadScope& read);
+  Result<Answer> on(const request::ReadOperation& read);
+  Result<Answer> on(const request::ReadProfile& read);
+  Result<Answer> on(const request::ReadAudit& read);
+  StoredRecord as_seen(Scope scope, Record record) const;
+
+  const OpenFile how_;
+  const ScopeDigests& digests_;
+  StoreClock& clock_;
+  Random& random_;
+  Intake& intake_;
+
+  std::mutex file_mutex_;
+  std::unique_ptr<StoreFile> file_;
+  sqlite_file::Statement by_operation_;
+  Now now_{};
+  std::vector<Command*> forwarded_;
+};
+
+}  // namespace einmal::sqlite

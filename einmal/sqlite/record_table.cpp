@@ -1,0 +1,386 @@
+#include "einmal/sqlite/record_table.hpp"
+
+#include <fmt/format.h>
+
+#include "einmal/sqlite/columns.hpp"
+
+namespace einmal::sqlite {
+
+using sqlite_file::Connection;
+using sqlite_file::ResetAtEnd;
+using sqlite_file::Statement;
+
+namespace {
+
+#define EINMAL_RECORD_COLUMNS                                                                      \
+  "id, scope_nth, result, by_operation_id, namespace, caller, operation, key, state, generation, " \
+  "owner, operation_id, attempts, profile, fingerprint, lease, on_lease_expiry, retention, "       \
+  "after_expiry, tombstone, lease_end, lease_boot, cause, settled_by, created, claimed, settled, " \
+  "expires"
+
+enum Column : int {
+  id,
+  nth,
+  result_id,
+  by_operation_id,
+  name_space,
+  caller,
+  operation,
+  key,
+  state,
+  generation,
+  owner,
+  operation_id,
+  attempts,
+  profile,
+  fingerprint,
+  lease,
+  on_lease_expiry,
+  retention,
+  after_expiry,
+  tombstone,
+  lease_end,
+  lease_boot,
+  cause,
+  settled_by,
+  created,
+  claimed,
+  settled,
+  expires
+};
+
+template <class Enum>
+std::optional<Enum> known(std::int64_t value, Enum first, Enum last) {
+  if (value < static_cast<std::int64_t>(first) || value > static_cast<std::int64_t>(last)) {
+    return std::nullopt;
+  }
+  return static_cast<Enum>(value);
+}
+
+}  // namespace
+
+std::optional<WallTime> sweep_time(const Record& record) {
+  if (!record.expires) return std::nullopt;
+  const bool settled = record.state == State::completed || record.state == State::failed;
+  const bool stripped_tombstone =
+      settled && record.policies.after_expiry == AfterExpiry::refuse && !record.result;
+  return stripped_tombstone ? *record.expires + record.policies.tombstone : *record.expires;
+}
+
+const char* RecordTable::columns() { return EINMAL_RECORD_COLUMNS; }
+
+Result<RecordTable> RecordTable::prepare(Connection& connection, ProfileTable& profiles) {
+  RecordTable table(connection, profiles);
+  Preparer prepare(connection);
+  prepare(table.find_, "SELECT " EINMAL_RECORD_COLUMNS " FROM record WHERE scope_digest = ?1");
+  prepare(
+      table.insert_,
+      "INSERT INTO record (scope_digest, scope_nth, namespace, caller, operation, key, "
+      "operation_id, by_operation_id, state, generation, owner, attempts, profile, fingerprint, "
+      "lease, on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, cause, "
+      "settled_by, created, claimed, settled, expires, sweep_at, result) VALUES (?1, ?2, ?3, ?4, "
+      "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, "
+      "?24, ?25, ?26, ?27, ?28, ?29)");
+  // Indexed columns that cannot change are not named here: SQLite would move their index entries.
+  prepare(
+      table.update_,
+      "UPDATE record SET state = ?2, generation = ?3, owner = ?4, attempts = ?5, profile = ?6, "
+      "fingerprint = ?7, lease = ?8, on_lease_expiry = ?9, retention = ?10, after_expiry = ?11, "
+      "tombstone = ?12, lease_end = ?13, lease_boot = ?14, cause = ?15, settled_by = ?16, created "
+      "= ?17, claimed = ?18, settled = ?19, expires = ?20, sweep_at = ?21, result = ?22 WHERE id "
+      "= ?1");
+  prepare(table.erase_, "DELETE FROM record WHERE id = ?1");
+  prepare(table.add_result_,
+          "INSERT INTO result (status, headers, body, body_kept, effect, representation_version, "
+          "resource_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+  prepare(table.drop_result_, "DELETE FROM result WHERE id = ?1");
+  prepare(
+      table.result_,
+      "SELECT status, headers, body_kept, effect, representation_version, resource_id, body FROM "
+      "result WHERE id = ?1");
+  prepare(table.result_head_,
+          "SELECT status, headers, body_kept, effect, representation_version, resource_id FROM "
+          "result WHERE id = ?1");
+  prepare(
+      table.overdue_,
+      "SELECT " EINMAL_RECORD_COLUMNS
+      " FROM record WHERE state IN (1, 4) AND state = 1 AND lease_end IS NOT NULL AND "
+      "((lease_boot <> ?2 OR lease_end <= ?1) AND on_lease_expiry = 1 OR lease_end - lease > ?1) "
+      "LIMIT ?3");
+  prepare(table.due_, "SELECT " EINMAL_RECORD_COLUMNS
+                      " FROM record WHERE sweep_at <= ?1 ORDER BY sweep_at LIMIT ?2");
+  if (auto failed = prepare.failed()) return failure(failed->code, failed->message);
+  return table;
+}
+
+Result<RecordTable::Located> RecordTable::overdue(const Now& now, std::size_t limit) {
+  ResetAtEnd reset(overdue_);
+  overdue_.bind(1, now.boot.time_since_epoch().count());
+  overdue_.bind_blob(2, now.boot_id.bytes());
+  overdue_.bind(3, static_cast<std::int64_t>(limit));
+  return collect(overdue_);
+}
+
+Result<RecordTable::Located> RecordTable::due_for_sweep(WallTime now, std::size_t limit) {
+  ResetAtEnd reset(due_);
+  due_.bind(1, as_integer(now));
+  due_.bind(2, static_cast<std::int64_t>(limit));
+  return collect(due_);
+}
+
+// Read to the end before anything is written: a statement under way must not see its table change.
+Result<RecordTable::Located> RecordTable::collect(Statement& statement) {
+  Located found;
+  while (true) {
+    auto row = statement.step();
+    if (!row) return pass_on(row);
+    if (!*row) break;
+    auto decoded = decode(statement);
+    if (!decoded) return pass_on(decoded);
+    auto scope = decode_scope(statement);
+    if (!scope) return pass_on(scope);
+    found.emplace_back(std::move(*decoded), std::move(*scope));
+  }
+  for (auto& [row, scope] : found) {
+    if (row.result_id == 0) continue;
+    auto loaded = result(row.result_id, Load::whole);
+    if (!loaded) return pass_on(loaded);
+    row.record->result = std::move(*loaded);
+  }
+  return found;
+}
+
+Result<Row> RecordTable::find(std::int64_t digest, const Scope& scope, Load load) {
+  Row absent;
+  {
+    ResetAtEnd reset(find_);
+    find_.bind(1, digest);
+    while (true) {
+      auto row = find_.step();
+      if (!row) return pass_on(row);
+      if (!*row) return absent;
+      const bool same = find_.bytes(key) == scope.key() && find_.bytes(caller) == scope.caller() &&
+                        find_.bytes(operation) == scope.operation() &&
+                        find_.bytes(name_space) == scope.name_space();
+      if (same) break;
+      absent.nth = find_.integer(nth) + 1;  // rows come in the order of the index: nth ascending
+    }
+    auto found = decode(find_);
+    if (!found) return found;
+    absent = std::move(*found);
+  }
+  if (absent.result_id != 0 && load != Load::without_result) {
+    auto loaded = result(absent.result_id, load);
+    if (!loaded) return pass_on(loaded);
+    absent.record->result = std::move(*loaded);
+  }
+  return absent;
+}
+
+Result<Row> RecordTable::decode(const Statement& row) {
+  Row out;
+  out.id = row.integer(id);
+  out.nth = row.integer(nth);
+  out.result_id = row.integer(result_id);
+  out.by_operation_id = row.integer(by_operation_id) != 0;
+  Record& record = out.record.emplace();
+
+  const auto known_state = known(row.integer(state), State::processing, State::freed);
+  if (!known_state) return damaged(ErrorCode::incompatible, out.id, "a state");
+  record.state = *known_state;
+  const auto on_expiry =
+      known(row.integer(on_lease_expiry), OnLeaseExpiry::uncertain, OnLeaseExpiry::takeover);
+  const auto after = known(row.integer(after_expiry), AfterExpiry::claim_anew, AfterExpiry::refuse);
+  if (!on_expiry || !after) return damaged(ErrorCode::incompatible, out.id, "a policy");
+  const auto why = known(row.integer(cause), UncertainCause::none, UncertainCause::operator_doubt);
+  const auto by = known(row.integer(settled_by), SettledBy::nobody, SettledBy::reconciler);
+  if (!why || !by) return damaged(ErrorCode::incompatible, out.id, "a cause or settler");
+
+  auto profile_id = profiles_->id_of(row.integer(profile));
+  if (!profile_id) return pass_on(profile_id);
+  const auto digest = digest_from(row.bytes(fingerprint));
+  const auto token = OwnerToken::from_bytes(row.bytes(owner));
+  const auto op = OperationId::from_bytes(row.bytes(operation_id));
+  const std::int64_t gen = row.integer(generation);
+  if (!digest || !token || !op || gen <= 0) {
+    return damaged(ErrorCode::corrupt, out.id, "a digest, owner, operation id or generation");
+  }
+  record.fingerprint = Fingerprint{*profile_id, *digest};
+  record.owner = *token;
+  record.operation_id = *op;
+  record.generation = Generation{static_cast<std::uint64_t>(gen)};
+  record.attempts = static_cast<std::uint32_t>(row.integer(attempts));
+
+  if (!row.is_null(lease)) record.policies.lease = Duration(row.integer(lease));
+  record.policies.on_lease_expiry = *on_expiry;
+  record.policies.retention = Duration(row.integer(retention));
+  record.policies.after_expiry = *after;
+  record.policies.tombstone = Duration(row.integer(tombstone));
+  if (!row.is_null(lease_end)) {
+    const auto boot = BootId::from_bytes(row.bytes(lease_boot));
+    if (!boot) return damaged(ErrorCode::corrupt, out.id, "a lease");
+    record.lease = Lease{BootTime(Duration(row.integer(lease_end))), *boot};
+  }
+  record.cause = *why;
+  record.settled_by = *by;
+  record.created = wall_time(row.integer(created));
+  record.claimed = wall_time(row.integer(claimed));
+  record.settled = optional_wall_time(row, settled);
+  record.expires = optional_wall_time(row, expires);
+  return out;
+}
+
+Result<Scope> RecordTable::decode_scope(const Statement& row) {
+  auto scope = Scope::make(std::string(row.bytes(name_space)), std::string(row.bytes(caller)),
+                           std::string(row.bytes(operation)), std::string(row.bytes(key)));
+  if (!scope) return damaged(ErrorCode::corrupt, row.integer(id), "a scope");
+  return scope;
+}
+
+Result<void> RecordTable::put(Row& row, std::int64_t digest, const Scope& scope, Record record) {
+  if (row.record && row.record->operation_id != record.operation_id) {
+    if (auto erased = erase(row); !erased) return erased;
+  }
+  if (auto placed = put_result(row, record); !placed) return placed;
+  auto written = row.record ? update(row, record) : insert(row, digest, scope, record);
+  if (!written) return written;
+  row.record = std::move(record);
+  return {};
+}
+
+Result<void> RecordTable::put_result(Row& row, const Record& record) {
+  if (row.result_id != 0) {
+    if (record.result && row.record && record.result == row.record->result) return {};
+    if (auto dropped = drop_result(row.result_id); !dropped) return dropped;
+    row.result_id = 0;
+  }
+  if (!record.result) return {};
+  auto added = add_result(*record.result);
+  if (!added) return pass_on(added);
+  row.result_id = *added;
+  return {};
+}
+
+Result<void> RecordTable::drop_result(std::int64_t which) {
+  drop_result_.bind(1, which);
+  return drop_result_.run();
+}
+
+Result<void> RecordTable::erase(Row& row) {
+  if (row.result_id != 0) {
+    if (auto dropped = drop_result(row.result_id); !dropped) return dropped;
+    row.result_id = 0;
+  }
+  erase_.bind(1, row.id);
+  if (auto erased = erase_.run(); !erased) return erased;
+  if (connection_->rows_changed() != 1) return damaged(ErrorCode::corrupt, row.id, "its own row");
+  row.record.reset();
+  row.id = 0;
+  return {};
+}
+
+Result<void> RecordTable::insert(Row& row, std::int64_t digest, const Scope& scope,
+                                 const Record& record) {
+  insert_.bind(1, digest);
+  insert_.bind(2, row.nth);
+  insert_.bind_text(3, scope.name_space());
+  insert_.bind_text(4, scope.caller());
+  insert_.bind_text(5, scope.operation());
+  insert_.bind_text(6, scope.key());
+  insert_.bind_blob(7, record.operation_id.bytes());
+  insert_.bind(8, row.by_operation_id ? 1 : 0);
+  if (auto bound = bind_record(insert_, 9, record, row.result_id); !bound) return bound;
+  if (auto inserted = insert_.run(); !inserted) return inserted;
+  row.id = connection_->last_insert_id();
+  return {};
+}
+
+Result<void> RecordTable::update(Row& row, const Record& record) {
+  update_.bind(1, row.id);
+  if (auto bound = bind_record(update_, 2, record, row.result_id); !bound) return bound;
+  if (auto updated = update_.run(); !updated) return updated;
+  if (connection_->rows_changed() != 1) return damaged(ErrorCode::corrupt, row.id, "its own row");
+  return {};
+}
+
+Result<void> RecordTable::bind_record(Statement& statement, int first, const Record& record,
+                                      std::int64_t result) {
+  auto profile_number = profiles_->number_of(record.fingerprint.profile);
+  if (!profile_number) return pass_on(profile_number);
+  int at = first;
+  statement.bind(at++, static_cast<std::int64_t>(record.state));
+  statement.bind(at++, static_cast<std::int64_t>(number(record.generation)));
+  statement.bind_blob(at++, record.owner.bytes());
+  statement.bind(at++, record.attempts);
+  statement.bind(at++, *profile_number);
+  statement.bind_blob(at++, as_bytes(record.fingerprint.digest));
+  bind_optional(statement, at++, record.policies.lease);
+  statement.bind(at++, static_cast<std::int64_t>(record.policies.on_lease_expiry));
+  statement.bind(at++, record.policies.retention.count());
+  statement.bind(at++, static_cast<std::int64_t>(record.policies.after_expiry));
+  statement.bind(at++, record.policies.tombstone.count());
+  if (record.lease) {
+    statement.bind(at++, record.lease->end.time_since_epoch().count());
+    statement.bind_blob(at++, record.lease->boot.bytes());
+  } else {
+    statement.bind_null(at++);
+    statement.bind_null(at++);
+  }
+  statement.bind(at++, static_cast<std::int64_t>(record.cause));
+  statement.bind(at++, static_cast<std::int64_t>(record.settled_by));
+  statement.bind(at++, as_integer(record.created));
+  statement.bind(at++, as_integer(record.claimed));
+  bind_optional(statement, at++, record.settled);
+  bind_optional(statement, at++, record.expires);
+  bind_optional(statement, at++, sweep_time(record));
+  result != 0 ? statement.bind(at, result) : statement.bind_null(at);
+  return {};
+}
+
+Result<std::int64_t> RecordTable::add_result(const StoredResult& result) {
+  add_result_.bind(1, result.status);
+  add_result_.bind_blob(2, result.headers);
+  add_result_.bind_blob(3, result.body);
+  add_result_.bind(4, static_cast<std::int64_t>(result.body_kept));
+  add_result_.bind(5, static_cast<std::int64_t>(result.effect));
+  add_result_.bind(6, result.representation_version);
+  result.resource_id ? add_result_.bind_text(7, *result.resource_id) : add_result_.bind_null(7);
+  if (auto added = add_result_.run(); !added) return pass_on(added);
+  return connection_->last_insert_id();
+}
+
+Result<StoredResult> RecordTable::result(std::int64_t which, Load load) {
+  Statement& statement = load == Load::whole ? result_ : result_head_;
+  ResetAtEnd reset(statement);
+  statement.bind(1, which);
+  auto row = statement.step();
+  if (!row) return pass_on(row);
+  if (!*row) return damaged(ErrorCode::corrupt, which, "its result");
+  StoredResult out;
+  const auto kept = known(statement.integer(2), BodyKept::kept, BodyKept::by_choice);
+  const auto effect = known(statement.integer(3), Effect::known, Effect::unknown);
+  if (!kept || !effect) return damaged(ErrorCode::incompatible, which, "a result");
+  out.status = static_cast<int>(statement.integer(0));
+  out.headers = statement.bytes(1);
+  out.body_kept = *kept;
+  out.effect = *effect;
+  out.representation_version = static_cast<int>(statement.integer(4));
+  if (!statement.is_null(5)) out.resource_id.emplace(statement.bytes(5));
+  if (load == Load::whole) out.body = statement.bytes(6);
+  return out;
+}
+
+tl::unexpected<Error> RecordTable::damaged(ErrorCode code, std::int64_t which,
+                                           const char* what) const {
+  if (code == ErrorCode::incompatible) {
+    return failure(code, fmt::format("{}: row {} has {} that this version does not know; use the "
+                                     "newer program that wrote it",
+                                     connection_->path(), which, what));
+  }
+  return failure(code,
+                 fmt::format("{}: row {} contradicts itself in {}; run PRAGMA integrity_check "
+                             "and restore from a backup",
+                             connection_->path(), which, what));
+}
+
+}  // namespace einmal::sqlite

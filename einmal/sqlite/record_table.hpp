@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "einmal/core/record.hpp"
+#include "einmal/core/scope.hpp"
+#include "einmal/sqlite/profile_table.hpp"
+#include "einmal/sqlite/scope_digest.hpp"
+#include "einmal/sqlite_file/connection.hpp"
+#include "einmal/sqlite_file/statement.hpp"
+
+namespace einmal::sqlite {
+
+/// A record and where it is kept. Without `record`: the scope is absent, and `nth` is the place a
+/// new row would take among the rows of an equal digest.
+struct Row {
+  std::int64_t id = 0;
+  std::int64_t nth = 0;
+  std::int64_t result_id = 0;  ///< 0: no result.
+  bool by_operation_id = false;
+  std::optional<Record> record;
+};
+
+enum class Load : std::uint8_t { without_result, without_body, whole };
+
+/// The tables `record` and `result` through one connection. Rows that this version does not
+/// understand are `incompatible`, rows that contradict themselves `corrupt`: never absent.
+class RecordTable {
+ public:
+  static Result<RecordTable> prepare(sqlite_file::Connection& connection, ProfileTable& profiles);
+
+  Result<Row> find(std::int64_t digest, const Scope& scope, Load load);
+
+  /// Writes `record` in the place of what `row` describes; `row` then describes it. A record of
+  /// another operation id takes a new row. Inside a write transaction, as is `erase`.
+  Result<void> put(Row& row, std::int64_t digest, const Scope& scope, Record record);
+  Result<void> erase(Row& row);
+
+  using Located = std::vector<std::pair<Row, Scope>>;
+  /// Records that `Overdue` may change: over, or with a lease that ends too far ahead.
+  Result<Located> overdue(const Now& now, std::size_t limit);
+  /// Records that `Sweep` has to look at, longest due first.
+  Result<Located> due_for_sweep(WallTime now, std::size_t limit);
+
+  /// Results by themselves, for the audit.
+  Result<std::int64_t> add_result(const StoredResult& result);
+  Result<void> drop_result(std::int64_t id);
+  Result<StoredResult> result(std::int64_t id, Load load);
+
+  /// The columns `decode` reads, in their order.
+  static const char* columns();
+  /// Decodes a row of `columns()` without its result.
+  Result<Row> decode(const sqlite_file::Statement& row);
+  /// The scope in a row of `columns()`.
+  Result<Scope> decode_scope(const sqlite_file::Statement& row);
+
+ private:
+  RecordTable(sqlite_file::Connection& connection, ProfileTable& profiles)
+      : connection_(&connection), profiles_(&profiles) {}
+  Result<void> insert(Row& row, std::int64_t digest, const Scope& scope, const Record& record);
+  Result<void> update(Row& row, const Record& record);
+  Result<Located> collect(sqlite_file::Statement& statement);
+  Result<void> put_result(Row& row, const Record& record);
+  Result<void> bind_record(sqlite_file::Statement& statement, int first, const Record& record,
+                           std::int64_t result_id);
+  tl::unexpected<Error> damaged(ErrorCode code, std::int64_t id, const char* what) const;
+
+  sqlite_file::Connection* connection_;
+  ProfileTable* profiles_;
+  sqlite_file::Statement find_, insert_, update_, erase_, add_result_, drop_result_, result_,
+      result_head_, overdue_, due_;
+};
+
+/// When Sweep next has something to do about `record`; nothing while it is open.
+std::optional<WallTime> sweep_time(const Record& record);
+
+}  // namespace einmal::sqlite

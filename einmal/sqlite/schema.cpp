@@ -1,0 +1,128 @@
+#include "einmal/sqlite/schema.hpp"
+
+#include <iterator>
+
+namespace einmal::sqlite {
+
+namespace {
+
+// Times are microseconds since 1970 UTC, lengths microseconds, lease_end microseconds of
+// CLOCK_BOOTTIME. Numbers of states, policies, causes and events are those of the enums in
+// einmal/core.
+constexpr const char* version_1 = R"sql(
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value ANY NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE counter (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  generation INTEGER NOT NULL CHECK (generation >= 0)
+) STRICT;
+
+CREATE TABLE clock (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  wall INTEGER NOT NULL,
+  boot INTEGER NOT NULL,
+  boot_id BLOB NOT NULL CHECK (length(boot_id) = 16),
+  paused INTEGER NOT NULL CHECK (paused IN (0, 1))
+) STRICT;
+
+CREATE TABLE writer (
+  id INTEGER PRIMARY KEY,
+  batch INTEGER NOT NULL,
+  opened INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE profile (
+  number INTEGER PRIMARY KEY,
+  id BLOB NOT NULL UNIQUE CHECK (length(id) = 32),
+  definition BLOB CHECK (length(definition) <= 65536)
+) STRICT;
+
+CREATE TABLE record (
+  id INTEGER PRIMARY KEY,
+  scope_digest INTEGER NOT NULL,
+  scope_nth INTEGER NOT NULL CHECK (scope_nth >= 0),
+  namespace TEXT NOT NULL CHECK (namespace <> '' AND length(namespace) <= 1024),
+  caller TEXT NOT NULL CHECK (caller <> '' AND length(caller) <= 1024),
+  operation TEXT NOT NULL CHECK (operation <> '' AND length(operation) <= 1024),
+  key TEXT NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+  state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 5),
+  generation INTEGER NOT NULL CHECK (generation > 0),
+  owner BLOB NOT NULL CHECK (length(owner) = 16),
+  operation_id BLOB NOT NULL CHECK (length(operation_id) = 16),
+  by_operation_id INTEGER NOT NULL CHECK (by_operation_id IN (0, 1)),
+  attempts INTEGER NOT NULL CHECK (attempts > 0),
+  profile INTEGER NOT NULL,
+  fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32),
+  lease INTEGER CHECK (lease > 0),
+  on_lease_expiry INTEGER NOT NULL CHECK (on_lease_expiry IN (1, 2)),
+  retention INTEGER NOT NULL CHECK (retention >= 0),
+  after_expiry INTEGER NOT NULL CHECK (after_expiry IN (1, 2)),
+  tombstone INTEGER NOT NULL CHECK (tombstone >= 0),
+  lease_end INTEGER,
+  lease_boot BLOB CHECK (length(lease_boot) = 16),
+  cause INTEGER NOT NULL CHECK (cause BETWEEN 0 AND 5),
+  settled_by INTEGER NOT NULL CHECK (settled_by BETWEEN 0 AND 3),
+  created INTEGER NOT NULL,
+  claimed INTEGER NOT NULL,
+  settled INTEGER,
+  expires INTEGER,
+  sweep_at INTEGER,
+  result INTEGER
+) STRICT;
+CREATE UNIQUE INDEX record_scope ON record (scope_digest, scope_nth);
+CREATE INDEX record_open ON record (state) WHERE state IN (1, 4);
+CREATE INDEX record_sweep ON record (sweep_at) WHERE sweep_at IS NOT NULL;
+CREATE INDEX record_operation ON record (operation_id) WHERE by_operation_id = 1;
+
+CREATE TABLE result (
+  id INTEGER PRIMARY KEY,
+  status INTEGER NOT NULL CHECK (status BETWEEN 0 AND 999),
+  headers BLOB NOT NULL CHECK (length(headers) <= 65536),
+  body BLOB NOT NULL CHECK (length(body) <= 67108864),
+  body_kept INTEGER NOT NULL CHECK (body_kept BETWEEN 1 AND 6),
+  effect INTEGER NOT NULL CHECK (effect IN (1, 2)),
+  representation_version INTEGER NOT NULL,
+  resource_id TEXT CHECK (length(resource_id) <= 1024)
+) STRICT;
+
+CREATE TABLE audit (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  scope_digest INTEGER NOT NULL,
+  namespace TEXT NOT NULL,
+  caller TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  key TEXT NOT NULL,
+  operation_id BLOB NOT NULL CHECK (length(operation_id) = 16),
+  event INTEGER NOT NULL CHECK (event > 0),
+  generation INTEGER NOT NULL,
+  before INTEGER,
+  after INTEGER,
+  late_outcome INTEGER CHECK (late_outcome IN (1, 2)),
+  late_result INTEGER,
+  contradicts INTEGER NOT NULL CHECK (contradicts IN (0, 1)),
+  who TEXT NOT NULL CHECK (length(who) <= 256),
+  evidence TEXT NOT NULL CHECK (length(evidence) <= 4096)
+) STRICT;
+CREATE INDEX audit_scope ON audit (scope_digest);
+CREATE INDEX audit_operation ON audit (operation_id);
+CREATE INDEX audit_at ON audit (at);
+
+INSERT INTO counter VALUES (1, 0);
+INSERT INTO meta VALUES ('oldest_writer', 1);
+)sql";
+
+constexpr const char* steps[] = {version_1};
+static_assert(std::size(steps) == schema_version);
+
+}  // namespace
+
+const sqlite_file::FileKind& store_file_kind() {
+  static constexpr sqlite_file::FileKind kind{0x65696d6c, "einmal store", steps};
+  return kind;
+}
+
+}  // namespace einmal::sqlite

@@ -1,0 +1,437 @@
+#include "einmal/sqlite/writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "einmal/core/check_limits.hpp"
+#include "einmal/sqlite/columns.hpp"
+
+namespace einmal::sqlite {
+
+using sqlite_file::Connection;
+using sqlite_file::Transaction;
+
+namespace {
+
+/// A pause that lets another process's writer find the lock free: longer than one nap of its busy
+/// handler.
+constexpr Duration yield_least = std::chrono::microseconds(500);
+/// How long after a foreign commit another writer is taken to be at work.
+constexpr Duration foreign_activity_lasts = std::chrono::milliseconds(50);
+constexpr Duration foreign_poll_interval = std::chrono::milliseconds(5);
+
+Duration steady_now() {
+  return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+tl::unexpected<Error> again(const Error& error) { return tl::unexpected<Error>(error); }
+
+}  // namespace
+
+Writer::Writer(OpenFile how, std::unique_ptr<StoreFile> file, const ScopeDigests& digests,
+               StoreClock& clock, Random& random, Intake& intake, Reader& reader,
+               Checkpointer& checkpointer)
+    : how_(std::move(how)),
+      file_(std::move(file)),
+      digests_(digests),
+      clock_(clock),
+      random_(random),
+      intake_(intake),
+      reader_(reader),
+      checkpointer_(checkpointer) {
+  random_.fill(&id_, sizeof id_);
+  id_ &= 0x7fffffffffffffff;
+}
+
+// --- the loop
+
+void Writer::run() {
+  Intake::Work work;
+  while (true) {
+    work.claims.clear();
+    work.others.clear();
+    const bool poll = awaited_.load();
+    intake_.wait_for_writes(work, how_.options.max_batch,
+                            poll ? std::optional(foreign_poll_interval) : std::nullopt);
+    if (work.stopping) break;
+    round(work);
+    if (poll && work.claims.empty() && work.others.empty()) poll_foreign_changes();
+  }
+  if (file_) {
+    static_cast<void>(file_->meta.remove_writer(id_));
+  }
+}
+
+void Writer::round(Intake::Work& work) {
+  items_.clear();
+  const auto add = [this](Command* command) {
+    Item& item = items_.emplace_back();
+    item.command = command;
+    if (const auto* transition = std::get_if<request::Transition>(&command->request())) {
+      item.digest = digests_.of(transition->scope);
+    }
+  };
+  for (Command* claim : work.claims) add(claim);
+  if (!items_.empty() && ensure_open()) look_up_claims();
+  for (Command* write : work.others) add(write);
+  if (items_.empty()) return;
+  if (!ensure_open()) return answer_all(items_, open_error_);
+  commit(items_);
+  yield_to_others();
+}
+
+// Answers the claims that change nothing; the others stay in items_ with what was found.
+void Writer::look_up_claims() {
+  Transaction transaction(file_->transactions);
+  if (auto begun = transaction.begin_read(); !begun) return;
+  const Now now = clock_.now();
+  const auto answered = [&](Item& item) {
+    auto& transition = std::get<request::Transition>(item.command->request());
+    if (auto fits = check_limits(transition.event); !fits) {
+      item.command->completed(pass_on(fits));
+      return true;
+    }
+    auto row = file_->records->find(item.digest, transition.scope, Load::whole);
+    if (!row) {
+      item.command->completed(pass_on(row));
+      return true;
+    }
+    Step step = decide(row->record, transition.event, now);
+    if (step.change == Step::Change::none && !step.audit) {
+      item.command->completed(Answer(std::move(step.decision)));
+      return true;
+    }
+    item.row = std::move(*row);
+    return false;
+  };
+  items_.erase(std::remove_if(items_.begin(), items_.end(), answered), items_.end());
+}
+
+// --- one batch
+
+void Writer::commit(Items items) {
+  const Duration started = steady_now();
+  auto committed = run_transaction(items);
+  if (committed) {
+    if (auto* observer = observer_.load())
+      observer->committed(items.size(), steady_now() - started);
+    return answer(items);
+  }
+  if (committed.error().code == ErrorCode::in_doubt) return recover(items, committed.error());
+  if (!broken_ || items.size() == 1) return answer_all(items, committed.error());
+  commit_halves(items);
+}
+
+// One command that cannot be written must not take the others with it.
+void Writer::commit_halves(Items items) {
+  for (Item& item : items) item.row.reset();
+  const auto half = items.size() / 2;
+  commit(items.first(half));
+  if (!ensure_open()) return answer_all(items.subspan(half), open_error_);
+  commit(items.subspan(half));
+}
+
+Result<void> Writer::run_transaction(Items items) {
+  broken_ = false;
+  wrote_ = false;
+  touched_.clear();
+  Transaction transaction(file_->transactions);
+  intake_.writer_goes_away();
+  auto begun = transaction.begin_write();
+  intake_.writer_is_back();
+  if (!begun) return begun;
+  if (auto noticed = notice_foreign_changes(items); !noticed) return noticed;
+  generation_ = committed_generation_;
+  now_ = clock_.now();
+
+  Result<void> failed;
+  for (Item& item : items) {
+    item.answer = execute(item);
+    if (!item.answer && !file_->connection->in_transaction()) broken_ = true;
+    if (broken_) {
+      failed = pass_on(item.answer);
+      break;
+    }
+  }
+  if (failed && wrote_) failed = end();
+  if (!failed) {
+    broken_ = true;
+    file_->profiles->forget_additions();
+    return failed;
+  }
+  if (!wrote_) return {};
+
+  intake_.writer_goes_away();
+  auto committed = transaction.commit();
+  intake_.writer_is_back();
+  if (!committed) {
+    broken_ = true;
+    file_->profiles->forget_additions();
+    return committed;
+  }
+  committed_generation_ = generation_;
+  highest_generation_ = std::max(highest_generation_, generation_);
+  return {};
+}
+
+Result<void> Writer::notice_foreign_changes(Items items) {
+  auto version = file_->meta.data_version();
+  if (!version) return pass_on(version);
+  if (*version == data_version_) return {};
+  const bool first = data_version_ < 0;
+  for (Item& item : items) item.row.reset();
+  if (auto may = check_may_write(*file_); !may) return may;
+  auto generation = file_->meta.generation();
+  if (!generation) return pass_on(generation);
+  auto clock = file_->meta.clock();
+  if (!clock) return pass_on(clock);
+  if (*clock != kept_clock_) {
+    clock_.adopt(*clock);
+    kept_clock_ = *clock;
+  }
+  committed_generation_ = *generation;
+  data_version_ = *version;
+  if (first) return {};
+  seen_foreign_ = true;
+  foreign_activity_ = BootTime(steady_now());
+  announce_foreign_change();
+  return {};
+}
+
+// The rows that every writing transaction brings up to date.
+Result<void> Writer::end() {
+  if (generation_ != committed_generation_) {
+    if (auto set = file_->meta.set_generation(generation_); !set) return set;
+  }
+  const auto clock = clock_.state();
+  const bool keep_clock = !kept_clock_.last || clock.paused != kept_clock_.paused || !clock.last ||
+                          clock.last->boot_id != kept_clock_.last->boot_id ||
+                          clock.last->boot - kept_clock_.last->boot > std::chrono::seconds(10);
+  if (keep_clock) {
+    if (auto set = file_->meta.set_clock(clock); !set) return set;
+    kept_clock_ = clock;
+  }
+  return file_->meta.set_batch(id_, ++batch_, now_.wall);
+}
+
+void Writer::answer(Items items) {
+  for (Item& item : items) item.command->completed(std::move(item.answer));
+}
+
+void Writer::answer_all(Items items, const Error& error) {
+  for (Item& item : items) item.command->completed(again(error));
+}
+
+// --- commands
+
+Result<Answer> Writer::execute(Item& item) {
+  Request& request = item.command->request();
+  if (auto* transition = std::get_if<request::Transition>(&request)) return on(item, *transition);
+  if (auto* overdue = std::get_if<request::Overdue>(&request)) return on(*overdue);
+  if (auto* sweep = std::get_if<request::Sweep>(&request)) return on(*sweep);
+  if (auto* advance = std::get_if<request::AdvanceGenerations>(&request)) return on(*advance);
+  if (auto* accept = std::get_if<request::AcceptTime>(&request)) return on(*accept);
+  return failure(ErrorCode::internal, "sqlite store: a read came to the writer");
+}
+
+Result<Answer> Writer::on(Item& item, request::Transition& transition) {
+  if (auto fits = check_limits(transition.event); !fits) return pass_on(fits);
+  if (!item.row || touched_.contains(item.digest)) {
+    auto row = file_->records->find(item.digest, transition.scope, Load::whole);
+    if (!row) return pass_on(row);
+    item.row = std::move(*row);
+  }
+  auto* claim = std::get_if<event::Claim>(&transition.event);
+  if (claim) claim->generation = Generation{static_cast<std::uint64_t>(generation_ + 1)};
+  Step step = decide(item.row->record, transition.event, now_);
+  if (step.change == Step::Change::none && !step.audit) return Answer(std::move(step.decision));
+
+  const auto* execute = std::get_if<decision::Execute>(&step.decision);
+  if (execute && !execute->repeated) {
+    if (committed_generation_ < highest_generation_) {
+      return failure(ErrorCode::incompatible,
+                     fmt::format("{}: the generation counter went back from {} to {}: the file was "
+                                 "replaced; run `einmal migrate --after-restore`",
+                                 how_.path, highest_generation_, committed_generation_));
+    }
+    ++generation_;
+  }
+  touched_.insert(item.digest);
+  if (claim && transition.profile) {
+    if (auto kept = file_->profiles->keep(*transition.profile); !kept) {
+      broken_ = true;
+      return pass_on(kept);
+    }
+  }
+  auto applied = apply(*item.row, item.digest, transition.scope, step, transition.actor);
+  if (!applied) return pass_on(applied);
+  return Answer(std::move(step.decision));
+}
+
+Result<void> Writer::apply(Row& row, std::int64_t digest, const Scope& scope, Step& step,
+                           const Actor& actor) {
+  wrote_ = true;
+  broken_ = true;  // until everything is written
+  const auto operation_id = step.record  ? step.record->operation_id
+                            : row.record ? row.record->operation_id
+                                         : OperationId();
+  if (step.change == Step::Change::put) {
+    auto put = file_->records->put(row, digest, scope, std::move(*step.record));
+    if (!put) return put;
+  } else if (step.change == Step::Change::erase) {
+    if (auto erased = file_->records->erase(row); !erased) return erased;
+  }
+  if (step.audit) {
+    AuditRow note{now_.wall, scope, operation_id, std::move(*step.audit), actor};
+    if (auto added = file_->audits->add(digest, note); !added) return added;
+  }
+  broken_ = false;
+  return {};
+}
+
+Result<Answer> Writer::on(const request::Overdue& overdue) {
+  auto due = file_->records->overdue(now_, std::min(overdue.limit, max_batch) + 1);
+  if (!due) return pass_on(due);
+  answer::Moved moved;
+  moved.more = due->size() > std::min(overdue.limit, max_batch);
+  if (moved.more) due->pop_back();
+  for (auto& [row, scope] : *due) {
+    if (auto done = sweep_one(row, scope, event::Overdue{}, moved); !done) return pass_on(done);
+  }
+  return Answer(moved);
+}
+
+Result<Answer> Writer::on(const request::Sweep& sweep) {
+  answer::Moved moved;
+  if (now_.expiry_paused) return Answer(moved);
+  const auto limit = std::min(sweep.limit, max_batch);
+  auto due = file_->records->due_for_sweep(now_.wall, limit + 1);
+  if (!due) return pass_on(due);
+  moved.more = due->size() > limit;
+  if (moved.more) due->pop_back();
+  for (auto& [row, scope] : *due) {
+    if (auto done = sweep_one(row, scope, event::Sweep{}, moved); !done) return pass_on(done);
+  }
+  broken_ = true;
+  auto dropped = file_->audits->drop_before(now_.wall - how_.options.audit_retention, limit);
+  if (!dropped) return pass_on(dropped);
+  broken_ = false;
+  wrote_ = wrote_ || *dropped > 0;
+  return Answer(moved);
+}
+
+Result<void> Writer::sweep_one(Row& row, const Scope& scope, const Event& event,
+                               answer::Moved& moved) {
+  const auto digest = digests_.of(scope);
+  Step step = decide(row.record, event, now_);
+  if (step.change == Step::Change::none) return {};
+  const bool strips =
+      step.change == Step::Change::put && std::holds_alternative<event::Sweep>(event);
+  const bool counts = !std::holds_alternative<decision::Unchanged>(step.decision);
+  touched_.insert(digest);
+  if (auto applied = apply(row, digest, scope, step, Actor{}); !applied) return applied;
+  if (strips) ++moved.stripped;
+  if (counts && !strips) ++moved.changed;
+  return {};
+}
+
+Result<Answer> Writer::on(const request::AdvanceGenerations&) {
+  generation_ += std::int64_t{1} << 32;
+  wrote_ = true;
+  return Answer(answer::Done{});
+}
+
+Result<Answer> Writer::on(const request::AcceptTime&) {
+  clock_.accept();
+  now_ = clock_.now();
+  wrote_ = true;
+  return Answer(answer::Done{});
+}
+
+// --- failures
+
+bool Writer::ensure_open() {
+  if (file_) return true;
+  auto opened = open_store_file(how_, random_);
+  if (!opened) {
+    open_error_ = opened.error();
+    return false;
+  }
+  file_ = std::move(*opened);
+  data_version_ = -1;
+  return true;
+}
+
+// COMMIT failed and the transaction is gone: its frames may be in the WAL or not. What counts is
+// what the next one to open the file will see, so it is opened anew and read back.
+void Writer::recover(Items items, const Error& doubt) {
+  intake_.writer_goes_away();
+  file_.reset();
+  reader_.drop_file();
+  checkpointer_.drop_file();
+  auto found = ensure_open() ? read_back() : Result<bool>(again(open_error_));
+  intake_.writer_is_back();
+  if (!found) {
+    file_.reset();
+    return answer_all(items, {ErrorCode::in_doubt,
+                              doubt.message + "; reading back failed: " + found.error().message});
+  }
+  if (*found) return answer(items);
+  answer_all(items, {ErrorCode::unavailable, doubt.message + "; it was rolled back"});
+}
+
+// Whether the last batch is in the file. Before this is believed, a transaction of its own goes
+// through (it takes the place of frames that a later recovery could still find) and a checkpoint
+// brings everything into the database file.
+Result<bool> Writer::read_back() {
+  auto last = file_->meta.last_batch(id_);
+  if (!last) return pass_on(last);
+  const bool found = *last == batch_;
+  auto marked = file_->meta.set_batch(id_, ++batch_, clock_.wall());
+  if (!marked) return pass_on(marked);
+  auto copied = file_->connection->checkpoint(Connection::CheckpointMode::passive);
+  if (!copied) return pass_on(copied);
+  return found;
+}
+
+// --- other processes
+
+void Writer::yield_to_others() {
+  if (!seen_foreign_ || !file_) return;
+  const Duration now = steady_now();
+  if (now - foreign_activity_.time_since_epoch() > foreign_activity_lasts) {
+    seen_foreign_ = false;
+    return;
+  }
+  const auto pause = yield_least + Duration(random_.below(200));
+  intake_.writer_goes_away();
+  std::this_thread::sleep_for(pause);
+  intake_.writer_is_back();
+}
+
+void Writer::poll_foreign_changes() {
+  if (!ensure_open()) return;
+  auto version = file_->meta.data_version();
+  if (!version || *version == data_version_) return;
+  announce_foreign_change();
+}
+
+void Writer::announce_foreign_change() {
+  if (!awaited_.load()) return;
+  const std::lock_guard lock(listener_mutex_);
+  if (listener_) listener_();
+}
+
+void Writer::await_foreign_changes(bool wanted) {
+  awaited_.store(wanted);
+  intake_.wake_writer();
+}
+
+void Writer::on_foreign_change(std::function<void()> listener) {
+  const std::lock_guard lock(listener_mutex_);
+  listener_ = std::move(listener);
+}
+
+}  // namespace einmal::sqlite
