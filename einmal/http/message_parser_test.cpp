@@ -573,6 +573,29 @@ TEST(ResponseParser, tells_a_close_delimited_body_from_a_truncated_one) {
   EXPECT_EQ(read("", broken), "the connection ended before an answer");
 }
 
+// C17: half an answer never counts as one.
+TEST(ResponseParser, never_takes_a_cut_answer_for_a_whole_one_C17) {
+  const std::vector<std::string> answers = {
+      answer("Content-Length: 5\r\n", "hello"),
+      answer("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\nT: u\r\n\r\n"),
+      "HTTP/1.1 100 Continue\r\n\r\n" + answer("Content-Length: 5\r\n", "hello")};
+  for (const auto& whole : answers) {
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      auto parser = new_answer();
+      const auto text = transcript::of(parser, {std::string_view(whole).substr(0, size)});
+      EXPECT_EQ(text.find("complete"), std::string::npos) << text;
+      EXPECT_EQ(parser.finish(ResponseParser::End::clean).step, Step::error) << text;
+      EXPECT_TRUE(parser.error().truncated);
+    }
+  }
+  auto broken_size = new_answer();
+  const auto text = transcript::of(
+      broken_size, {answer("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\nzz\r\n")});
+  EXPECT_NE(text.find("error"), std::string::npos);
+  EXPECT_EQ(broken_size.finish(ResponseParser::End::clean).step, Step::error);
+  EXPECT_FALSE(broken_size.error().truncated);
+}
+
 TEST(ResponseParser, reuses_a_connection_only_where_both_sides_said_so) {
   const auto reusable = [](const std::string& bytes) {
     auto parser = new_answer();
