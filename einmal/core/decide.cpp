@@ -217,6 +217,7 @@ Step too_late(const Stored& record, const event::Settle& settle, const Now& now)
   step.audit->late_outcome = settle.outcome;
   step.audit->late_result = settle.result;
   step.audit->contradicts = contradicts(standing, settle);
+  std::get<decision::Lost>(step.decision).contradicts = step.audit->contradicts;
   return step;
 }
 

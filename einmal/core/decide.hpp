@@ -168,6 +168,7 @@ struct BecameUncertain {
 struct Lost {
   std::optional<Record> record;
   Condition condition = Condition::absent;
+  bool contradicts = false;  ///< With a late result: see Audit::contradicts.
   friend bool operator==(const Lost&, const Lost&) = default;
 };
 /// Not what the operator looked at: look again.

@@ -14,6 +14,11 @@
 
 namespace einmal {
 
+namespace detail {
+class Desk;
+class Upkeep;
+}  // namespace detail
+
 /// What to answer to a duplicate while the original runs.
 enum class InFlight : std::uint8_t { reject, wait, operation };
 
@@ -117,6 +122,7 @@ struct BecameUncertain {
 /// kept in the audit as a late result.
 struct Lost {
   RecordPtr record;
+  Condition condition = Condition::absent;  ///< How a claim would see it.
 };
 /// store_grace is over; writing goes on in the background, nothing runs again.
 struct Unrecorded {
@@ -216,12 +222,12 @@ class Engine {
   void stop(std::function<void()> done);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<detail::Desk> desk_;
+  std::unique_ptr<detail::Upkeep> upkeep_;
 };
 
-/// How the request that held `own` is answered after it lost the key to `record`: as any duplicate
-/// would be.
-Begun as_duplicate(RecordPtr record, const Record& own);
+/// How the request that held `own` is answered after it lost the key: as any duplicate would be.
+/// `lost.record` is not null.
+Begun as_duplicate(const finished::Lost& lost, const Record& own);
 
 }  // namespace einmal
