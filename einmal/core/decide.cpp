@@ -59,7 +59,7 @@ const Record* owned(const Stored& record, const OwnerEvent& event, const Now& no
 
 Step lost(const Stored& record, const Now& now) {
   if (!record || is_over(*record, now)) return answer(decision::Lost{});
-  return answer(decision::Lost{record, condition(record, now)});
+  return answer(decision::Lost{record, condition(*record, now)});
 }
 
 Step changed(const Stored& record) { return answer(decision::Changed{record}); }

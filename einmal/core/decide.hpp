@@ -200,6 +200,8 @@ enum class AuditEvent : std::uint8_t {
   doubted = 7,
   revived = 8,       ///< Uncertain by lease end, and its owner renewed or repeated its claim.
   late_release = 9,  ///< Uncertain, released by its own owner after all.
+  generations_advanced = 10,  ///< Of the whole store, after a restore.
+  time_accepted = 11,         ///< Of the whole store: an operator vouched for the wall clock.
 };
 
 struct Audit {

@@ -181,6 +181,7 @@ TEST(Settle, ThatComesTooLateContradictsAnotherOutcomeOrAnotherResource) {
   EXPECT_FALSE(decide(record, late, at(1s)).audit->contradicts);
   late.result.resource_id = "order-2";
   EXPECT_TRUE(decide(record, late, at(1s)).audit->contradicts);
+  EXPECT_TRUE(expect<decision::Lost>(decide(record, late, at(1s))).contradicts);
   late = settle(owner_a, 7, 402, false, event::Final::failed);
   EXPECT_TRUE(decide(record, late, at(1s)).audit->contradicts);
   EXPECT_TRUE(

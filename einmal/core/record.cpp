@@ -12,9 +12,9 @@ bool past(const std::optional<WallTime>& end, const Now& now) {
 
 }  // namespace
 
-Condition condition(const std::optional<Record>& record, const Now& now) {
-  if (!record || is_over(*record, now)) return Condition::absent;
-  switch (record->state) {
+Condition condition(const Record& record, const Now& now) {
+  if (is_over(record, now)) return Condition::absent;
+  switch (record.state) {
     case State::processing:
       return Condition::processing;
     case State::uncertain:
@@ -25,8 +25,12 @@ Condition condition(const std::optional<Record>& record, const Now& now) {
     case State::failed:
       break;
   }
-  if (past(record->expires, now) || !record->result) return Condition::tombstone;
-  return record->state == State::completed ? Condition::completed : Condition::failed;
+  if (past(record.expires, now) || !record.result) return Condition::tombstone;
+  return record.state == State::completed ? Condition::completed : Condition::failed;
+}
+
+Condition condition(const std::optional<Record>& record, const Now& now) {
+  return record ? condition(*record, now) : Condition::absent;
 }
 
 bool is_over(const Record& record, const Now& now) {

@@ -157,6 +157,8 @@ enum class Condition : std::uint8_t {
 /// How `record` counts at `now`. Expiry is exact: at `expires` the record is expired, swept or not.
 /// A tombstone that was swept has no result to replay and stays a tombstone even if the clock goes
 /// back or expiry pauses.
+Condition condition(const Record& record, const Now& now);
+/// The same; nothing is absent.
 Condition condition(const std::optional<Record>& record, const Now& now);
 
 /// A final or freed record whose time is over (retention, then the tombstone if it has one): as if

@@ -32,22 +32,25 @@ struct Profile {
 struct Actor {
   std::string who;
   std::string evidence;
+  friend bool operator==(const Actor&, const Actor&) = default;
 };
 
 struct StoredRecord {
   Scope scope;
   Record record;
   Condition condition = Condition::absent;  ///< As the store's clock saw it when it was read.
-  std::optional<Duration> lease_left;       ///< By the store's clock.
+  std::optional<Duration> lease_left;       ///< Of a processing one, by the store's clock.
   Duration age{};                           ///< Since `claimed`, by the store's clock.
+  friend bool operator==(const StoredRecord&, const StoredRecord&) = default;
 };
 
 struct AuditRow {
   WallTime at{};
-  Scope scope;
-  OperationId operation_id;
+  std::optional<Scope> scope;  ///< Nothing: an event of the whole store.
+  OperationId operation_id;    ///< Of the record as it stood; nil without one.
   Audit audit;
-  Actor actor;
+  Actor actor;  ///< Of Doubt, Resolve, Forget and the events of the whole store; empty otherwise.
+  friend bool operator==(const AuditRow&, const AuditRow&) = default;
 };
 
 namespace request {
@@ -55,10 +58,13 @@ namespace request {
 /// One event on one scope: decided and made durable as one atomic step.
 struct Transition {
   Scope scope;
-  Event event;                             ///< A Claim's generation is set by the store.
-  std::shared_ptr<const Profile> profile;  ///< With Claim: kept if the store does not have it yet.
-  Actor actor;                             ///< With Doubt, Resolve, Forget.
+  Event event;  ///< A Claim's generation is set by the store.
+  /// With Claim: kept when the claim creates a record and the store does not have it yet.
+  std::shared_ptr<const Profile> profile;
+  Actor actor;  ///< With Doubt, Resolve, Forget: `who` is required.
 };
+/// The record as stored, whatever its condition: one that is freed or expired and not swept yet is
+/// found with `Condition::absent`. Without body: the result comes with neither headers nor body.
 struct ReadScope {
   Scope scope;
   bool with_body = true;
@@ -70,32 +76,37 @@ struct ReadOperation {
 struct ReadProfile {
   Digest id{};
 };
+/// The newest `limit` rows that match both.
 struct ReadAudit {
   std::optional<Scope> scope;
   std::optional<OperationId> id;
   std::size_t limit = 1000;
 };
-/// Turns up to `limit` overdue records into uncertain ones.
+/// Turns up to `limit` overdue records into uncertain ones (event::Overdue), which of them is the
+/// store's choice.
 struct Overdue {
   std::size_t limit = 200;
 };
-/// Removes up to `limit` records past retention and tombstone, strips tombstones, drops old audit
-/// rows.
+/// Removes or strips up to `limit` records (event::Sweep), and drops as many audit rows past the
+/// audit's own retention. Nothing while expiry is paused.
 struct Sweep {
   std::size_t limit = 200;
 };
+/// Pages through the records in an order of the store's own: one that stands all the while and
+/// whose condition does not change is listed exactly once.
 struct List {
   std::optional<std::string> name_space, caller, operation;
   std::vector<Condition> conditions;  ///< Empty: all, absent ones (expired, freed) included.
   std::optional<Duration> min_age;
-  std::size_t limit = 100;  ///< A page. Bodies are never listed.
+  std::size_t limit = 100;  ///< A page. Listed as without body.
   std::string after;        ///< `next` of the page before.
 };
 struct Stats {};
-/// Operations of a namespace that have live records.
+/// Names of the operations of a namespace that have live records, in ascending byte order.
 struct LiveOperations {
   std::string name_space;
 };
+/// How many records of a caller are live, and how many of these uncertain.
 struct CountCaller {
   std::string name_space, caller;
 };
@@ -127,11 +138,12 @@ struct FoundProfile {
 struct AuditRows {
   std::vector<AuditRow> rows;
 };  ///< Newest last.
+/// Overdue, Sweep.
 struct Moved {
-  std::size_t changed = 0;
-  std::size_t stripped = 0;
-  bool more = false;
-};  ///< Overdue, Sweep
+  std::size_t changed = 0;   ///< Made uncertain; removed.
+  std::size_t stripped = 0;  ///< Tombstones whose result was taken.
+  bool more = false;         ///< The limit was reached: ask again.
+};
 struct Page {
   std::vector<StoredRecord> records;
   std::string next;
@@ -139,13 +151,14 @@ struct Page {
 struct Stats {
   struct PerCondition {
     std::uint64_t records = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  ///< Of stored headers, bodies and resource ids.
   };
+  /// freed: until its retention ends; expired: whatever Sweep would remove.
   PerCondition processing, completed, failed, uncertain, freed, tombstone, expired;
-  std::optional<Duration> oldest_live, oldest_processing,
-      oldest_uncertain;               ///< Ages by the store's clock.
+  /// The greatest age since `claimed`, by the store's clock.
+  std::optional<Duration> oldest_live, oldest_processing, oldest_uncertain;
   std::uint64_t sweep_backlog = 0;    ///< Records that Sweep would touch now.
-  std::optional<Duration> sweep_lag;  ///< How long the oldest of them has been due.
+  std::optional<Duration> sweep_lag;  ///< How long the first of them has been due.
   Generation last_generation{};
   bool expiry_paused = false;
 };
