@@ -77,10 +77,11 @@ Result<void> AuditTable::add(std::int64_t digest, const AuditRow& row) {
   }
   add_.bind(1, digest);
   add_.bind(2, as_integer(row.at));
-  add_.bind_text(3, row.scope.name_space());
-  add_.bind_text(4, row.scope.caller());
-  add_.bind_text(5, row.scope.operation());
-  add_.bind_text(6, row.scope.key());
+  // An event of the whole store names no scope: all four parts are empty.
+  add_.bind_text(3, row.scope ? row.scope->name_space() : "");
+  add_.bind_text(4, row.scope ? row.scope->caller() : "");
+  add_.bind_text(5, row.scope ? row.scope->operation() : "");
+  add_.bind_text(6, row.scope ? row.scope->key() : "");
   add_.bind_blob(7, row.operation_id.bytes());
   add_.bind(8, static_cast<std::int64_t>(row.audit.event));
   add_.bind(9, static_cast<std::int64_t>(number(row.audit.generation)));
@@ -145,10 +146,14 @@ Result<std::vector<AuditRow>> AuditTable::read(const std::optional<std::int64_t>
 }
 
 Result<AuditRow> AuditTable::decode(const Statement& row) {
-  auto scope = Scope::make(std::string(row.bytes(name_space)), std::string(row.bytes(caller)),
-                           std::string(row.bytes(operation)), std::string(row.bytes(key)));
-  const auto operation = OperationId::from_bytes(row.bytes(operation_id));
-  if (!scope || !operation) {
+  std::optional<Scope> of;
+  if (!row.bytes(key).empty()) {
+    auto scope = Scope::make(std::string(row.bytes(name_space)), std::string(row.bytes(caller)),
+                             std::string(row.bytes(operation)), std::string(row.bytes(key)));
+    if (scope) of = std::move(*scope);
+  }
+  const auto id_of_operation = OperationId::from_bytes(row.bytes(operation_id));
+  if ((!of && !row.bytes(key).empty()) || !id_of_operation) {
     return failure(ErrorCode::corrupt, fmt::format("{}: audit row {} is damaged",
                                                    connection_->path(), row.integer(id)));
   }
@@ -166,7 +171,7 @@ Result<AuditRow> AuditTable::decode(const Statement& row) {
     if (!late) return pass_on(late);
     audit.late_result = std::move(*late);
   }
-  return AuditRow{wall_time(row.integer(at)), std::move(*scope), *operation, std::move(audit),
+  return AuditRow{wall_time(row.integer(at)), std::move(of), *id_of_operation, std::move(audit),
                   Actor{std::string(row.bytes(who)), std::string(row.bytes(evidence))}};
 }
 
