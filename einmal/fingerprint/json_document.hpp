@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "einmal/base/bytes.hpp"
+
+namespace einmal {
+
+/// Why a text has no canonical form.
+struct JsonFault {
+  /// It is not JSON by the grammar of RFC 8259. Otherwise it is, and has no single meaning.
+  bool breaks_grammar = false;
+  /// What and where, for a person; printable ASCII, no value from the text.
+  std::string reason;
+};
+
+/// A parsed JSON text as a flat list of nodes in document order, with the members of every object
+/// sorted by UTF-16 code units. Numbers keep their text. Keeps views into the text, which must
+/// outlive it; can be used for one text after another, keeping its memory.
+class JsonDocument {
+ public:
+  enum class Kind : std::uint8_t {
+    null_value,
+    true_value,
+    false_value,
+    number,
+    string,
+    array,
+    object,
+    name
+  };
+
+  /// `begin` and `size`: of a string, name or number its place in the text or among the unescaped
+  /// strings; of an object its members in `sorted`; of an array `size` is the number of elements.
+  /// The first element or member of a container is the node behind it.
+  struct Node {
+    Kind kind;
+    bool unescaped = false;
+    std::uint32_t begin = 0;
+    std::uint32_t size = 0;
+    std::uint32_t next = 0;  ///< The node behind this one and all that is in it.
+  };
+
+  /// Nothing on success. With `nfc`, names and strings are normalised to form C first.
+  std::optional<JsonFault> parse(BytesView text, bool nfc);
+
+  /// Forgets the text; gives back what memory one unusually large text needed.
+  void clear();
+
+  const Node& node(std::uint32_t index) const { return nodes_[index]; }
+  static constexpr std::uint32_t root = 0;
+
+  /// The unescaped bytes of a string or name, or the text of a number.
+  std::string_view text(const Node& node) const {
+    return (node.unescaped ? std::string_view(arena_) : text_).substr(node.begin, node.size);
+  }
+  std::string_view name(std::uint32_t name_node) const { return text(nodes_[name_node]); }
+
+  /// The name nodes of an object, in sorted order; each is followed by its value.
+  const std::uint32_t* sorted_begin(const Node& object) const {
+    return sorted_.data() + object.begin;
+  }
+  const std::uint32_t* sorted_end(const Node& object) const {
+    return sorted_.data() + object.begin + object.size;
+  }
+
+ private:
+  friend class JsonHandler;
+
+  /// What the sort looks at first: the name's first eight bytes, so mapped that they order as
+  /// UTF-16.
+  struct Member {
+    std::uint64_t prefix;
+    std::uint32_t name;
+  };
+
+  bool less(const Member& a, const Member& b) const;
+  /// Sorts the `count` members last opened; the first of two with equal names, if any.
+  std::optional<std::uint32_t> close_object(std::uint32_t object, std::size_t count);
+
+  BytesView text_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> sorted_;
+  std::vector<Member> members_;  // of the objects that are open
+  std::string arena_;
+};
+
+/// Order of UTF-16 code units over well-formed UTF-8: negative, zero, positive.
+int compare_utf16(std::string_view a, std::string_view b);
+
+/// `bytes` (well-formed UTF-8) in normalisation form C.
+std::string to_nfc(std::string_view bytes);
+
+/// `bytes` for a message: printable ASCII, the rest as \xNN, cut behind about `limit` bytes.
+std::string printable(std::string_view bytes, std::size_t limit);
+
+/// A name for a message: quoted, printable, cut.
+std::string quoted_for_reason(std::string_view name);
+
+/// `name` as a reference token of a JSON pointer (RFC 6901): `~` and `/` escaped.
+std::string pointer_token(std::string_view name);
+
+}  // namespace einmal
