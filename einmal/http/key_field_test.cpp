@@ -94,6 +94,16 @@ TEST(KeyField, a_key_sent_twice_is_never_another_key_C09) {
   EXPECT_EQ(key_in(""), "(absent)");
 }
 
+TEST(KeyField, says_what_is_wrong_with_a_key) {
+  const auto why = [](const std::string& value) {
+    return std::string(std::get<key::Invalid>(parse_key(value)).why);
+  };
+  EXPECT_NE(why("").find("empty"), std::string::npos);
+  EXPECT_NE(why(std::string(256, 'k')).find("255"), std::string::npos);
+  EXPECT_NE(why("a,b").find("comma"), std::string::npos);
+  EXPECT_NE(why("\"a").find("RFC 8941"), std::string::npos);
+}
+
 TEST(KeyField, an_alias_carries_a_key_of_its_own_and_never_a_second_C09) {
   const KeyNames names{"Idempotency-Key", {"X-Idempotency-Key", "PayPal-Request-Id"}};
   EXPECT_EQ(key_in("paypal-request-id: K\r\n", names), "K");

@@ -126,7 +126,7 @@ class Reader final : public beast::http::basic_parser<is_request> {
     } else if (field == beast::http::field::transfer_encoding) {
       if (head_.version < 11) return refuse(error, "Transfer-Encoding in HTTP/1.0");
       // Beast takes a message with a coding that it does not know for one without a body.
-      if (++coding_lines_ > 1 || !iequals(view(value), "chunked")) {
+      if (!iequals(view(value), "chunked")) {
         return refuse(error, "a Transfer-Encoding other than chunked", 501);
       }
     }
@@ -162,7 +162,7 @@ class Reader final : public beast::http::basic_parser<is_request> {
   const ParserLimits& limits_;
   bool head_done_ = false;
   bool wants_more_ = false;
-  std::size_t length_lines_ = 0, coding_lines_ = 0;
+  std::size_t length_lines_ = 0;
   std::uint64_t chunk_left_ = 0, chunk_size_ = 0;
   std::string_view piece_;
   std::string_view refusal_;

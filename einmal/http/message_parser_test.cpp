@@ -442,6 +442,11 @@ TEST(RequestParser, says_started_only_when_a_byte_of_a_message_came) {
   EXPECT_TRUE(parser.started());
 }
 
+TEST(RequestParser, refuses_lines_that_end_in_LF_without_waiting_for_the_end_of_the_head) {
+  RequestParser parser;
+  EXPECT_EQ(parser.feed("GET / HTTP/1.1\nHost: h\n\n").step, Step::error);
+}
+
 TEST(RequestParser, allows_a_head_of_exactly_the_limit_and_no_more) {
   const std::string bytes = get("A: b\r\n");
   for (const bool cut : {false, true}) {

@@ -134,6 +134,12 @@ TEST(Problem, carries_what_is_known_of_the_operation) {
   EXPECT_EQ(line(kept_answer, "Idempotency-Expires"), "Thu, 01 Jan 1970 00:00:01 GMT");
 }
 
+TEST(Problem, never_asks_to_come_back_at_once) {
+  Problem problem(Reason::in_progress);
+  problem.retry_after = Duration(0);
+  EXPECT_EQ(line(render(problem, {}), "Retry-After"), "1");
+}
+
 TEST(Problem, says_nothing_of_a_key_on_unkeyed_requests) {
   Problem problem(Reason::upstream_failed);
   problem.keyed = false;
