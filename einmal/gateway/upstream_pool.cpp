@@ -53,7 +53,7 @@ class UpstreamPool::Sweeper final : private Deadline {
 };
 
 UpstreamConnection::~UpstreamConnection() {
-  stream_->close();
+  stream().close();
   pool_.closed();
 }
 

@@ -6,26 +6,21 @@
 #include <memory>
 #include <vector>
 
-#include "einmal/gateway/buffer.hpp"
 #include "einmal/gateway/config.hpp"
-#include "einmal/gateway/stream.hpp"
-#include "einmal/http/message_parser.hpp"
+#include "einmal/gateway/inbox.hpp"
 
 namespace einmal::gateway {
 
 class UpstreamPool;
 
 /// A connection to the upstream with what was read from it and not used yet.
-class UpstreamConnection {
+class UpstreamConnection : public Inbox<http::ResponseParser> {
  public:
   /// Closes it, unless it went back to the pool, and lets the next in the queue have its place.
   ~UpstreamConnection();
   UpstreamConnection(const UpstreamConnection&) = delete;
   UpstreamConnection& operator=(const UpstreamConnection&) = delete;
 
-  Stream& stream() { return *stream_; }
-  http::ResponseParser& parser() { return parser_; }
-  Buffer& buffer() { return buffer_; }
   /// Whether it carried an exchange before this one.
   bool is_reused() const { return reused_; }
 
@@ -33,13 +28,10 @@ class UpstreamConnection {
   friend class UpstreamPool;
   UpstreamConnection(UpstreamPool& pool, std::size_t address, std::unique_ptr<Stream> stream,
                      const http::ParserLimits& limits)
-      : pool_(pool), address_(address), stream_(std::move(stream)), parser_(limits) {}
+      : Inbox(std::move(stream), limits), pool_(pool), address_(address) {}
 
   UpstreamPool& pool_;
   std::size_t address_;
-  std::unique_ptr<Stream> stream_;
-  Buffer buffer_;
-  http::ResponseParser parser_;
   bool reused_ = false;
   BootTime idle_since_{};
 };

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "einmal/gateway/core.hpp"
+#include "einmal/gateway/forward.hpp"
+#include "einmal/gateway/inbox.hpp"
+#include "einmal/identity/caller.hpp"
+
+namespace einmal::gateway {
+
+/// One client's connection and the request it is at. `serve` is its whole life; what answers a
+/// request uses the rest.
+class ClientConnection : public Inbox<http::RequestParser> {
+ public:
+  ClientConnection(Core& core, std::unique_ptr<Stream> stream);
+  ~ClientConnection();
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
+
+  /// Requests one after another until either side ends the connection.
+  Async<> serve();
+
+  Core& core() { return core_; }
+  /// What this request follows.
+  const Settings& settings() const { return *settings_; }
+  std::shared_ptr<const Settings> keep_settings() const { return settings_; }
+  http::RequestHead& request() { return parser().head(); }
+  const identity::Peer& peer() const { return peer_; }
+
+  /// `poll` that notes the end of the request and what is wrong with it.
+  http::Fed poll_body();
+  /// Whether the request was read to its end.
+  bool is_request_read() const { return request_read_; }
+
+  /// After this answer the connection ends.
+  void close_after_answer() { close_ = true; }
+  /// How an answer without chunks is framed; `chunked` if its length is not known and the client
+  /// can read chunks, otherwise the connection's end ends it.
+  AnswerFraming answer_framing(bool length_known);
+  bool is_http10() { return request().version < 11; }
+
+  /// Writes an answer of our own: `headers` are whole lines with CRLF, Content-Length is added.
+  /// Reads on over the rest of the request if it is short, otherwise the connection ends.
+  Async<> answer(int status, std::string_view headers, std::string_view body);
+
+  /// Writes `100 Continue` if the client waits for it.
+  Async<bool> invite_body();
+
+  /// The parts of an answer as they come; false: the client is gone and the connection ends.
+  Async<bool> write(std::string_view a, std::string_view b = {}, std::string_view c = {},
+                    std::string_view d = {});
+
+  /// What is told at the end of the request.
+  RequestEvent& event() { return event_; }
+
+ private:
+  enum class Next : std::uint8_t { request, end };
+  Async<Next> read_head();
+  Async<IoResult> wait_for_bytes();
+  Async<> refuse_head();
+  Async<> answer_request();
+  Async<> discard_body();
+  Async<> linger();
+
+  Core& core_;
+  std::shared_ptr<const Settings> settings_;
+  identity::Peer peer_;
+  RequestEvent event_;
+  BootTime began_{};
+  bool close_ = false;
+  bool request_read_ = false;
+  bool invited_ = false;
+  bool gone_ = false;  ///< Nothing can be written any more.
+};
+
+/// Proxies a request that matches no operation: untouched, streamed, any method and size.
+Async<> proxy(ClientConnection& client);
+
+}  // namespace einmal::gateway

@@ -1,0 +1,250 @@
+#include "einmal/gateway/answers.hpp"
+#include "einmal/gateway/client_connection.hpp"
+#include "einmal/gateway/tunnel.hpp"
+#include "einmal/http/write.hpp"
+
+namespace einmal::gateway {
+
+namespace {
+
+/// One exchange that passes through: the request goes up while the answer comes down.
+class Exchange {
+ public:
+  Exchange(ClientConnection& client, UpstreamHandle upstream)
+      : client_(client), upstream_(std::move(upstream)) {}
+
+  Async<> run();
+
+ private:
+  Async<bool> send_head();
+  Async<> send_body();
+  Async<bool> send_piece(std::string_view piece);
+  Async<> relay_answer();
+  Async<http::Fed> next_step();
+  Async<bool> relay_head();
+  Async<> relay_body(AnswerFraming framing);
+  Async<> fail(int status);
+  Async<> stop_sending(Async<>& sending);
+
+  ClientConnection& client_;
+  UpstreamHandle upstream_;
+  std::string out_;
+  bool sent_ = false;       ///< The whole request went out.
+  bool answering_ = false;  ///< The client has got the head of the answer.
+  bool whole_ = false;      ///< The whole answer was passed on.
+  bool timed_out_ = false;
+};
+
+Async<> Exchange::run() {
+  const bool going = co_await send_head();
+  Async<> sending;
+  if (going && !sent_) {
+    sending = send_body();
+    sending.start();
+  }
+  co_await relay_answer();
+  if (going && !sent_) co_await stop_sending(sending);
+  const bool reusable = whole_ && sent_ && upstream_->parser().reusable();
+  if (reusable) client_.settings().pool->give_back(std::move(upstream_));
+}
+
+/// The head, and with it what is already here of the body. False: the upstream is gone.
+Async<bool> Exchange::send_head() {
+  const auto& config = client_.settings().config;
+  auto& request = client_.request();
+  const auto framing = client_.parser().framing();
+  append_forwarded(out_, request, framing, config.upstream.reuse == UpstreamReuse::never);
+  upstream_->parser().reset(request.method);
+  upstream_->stream().expires_after(config.times.answer);
+
+  auto fed = client_.poll_body();
+  if (fed.step == http::Step::body && framing == http::Framing::length) {
+    const std::string_view first = fed.body;
+    const IoResult wrote = co_await upstream_->stream().write(out_, first);
+    if (client_.poll_body().step == http::Step::complete) sent_ = true;
+    co_return wrote.ok();
+  }
+  if (fed.step == http::Step::complete) sent_ = true;
+  const IoResult wrote = co_await upstream_->stream().write(out_);
+  if (!wrote.ok() || fed.step != http::Step::body) co_return wrote.ok();
+  const bool ok = co_await send_piece(fed.body);
+  co_return ok;
+}
+
+/// What is left of the body, as it comes. Ends early when either side fails.
+Async<> Exchange::send_body() {
+  const auto& limits = client_.settings().config.limits;
+  for (;;) {
+    const auto fed = client_.poll_body();
+    if (fed.step == http::Step::body) {
+      const bool ok = co_await send_piece(fed.body);
+      if (!ok) co_return;
+    } else if (fed.step == http::Step::complete) {
+      sent_ = true;
+      if (client_.parser().framing() != http::Framing::chunked) co_return;
+      std::string last;
+      http::append_last_chunk(last, client_.parser().trailers());
+      co_await upstream_->stream().write(last);
+      co_return;
+    } else if (fed.step == http::Step::need_more) {
+      client_.stream().expires_after(limits.body_time);
+      const IoResult got = co_await client_.fill(Buffer::large);
+      if (got.ok()) continue;
+      client_.close_after_answer();
+      upstream_->stream().close();  // Half a request: the upstream must not take it for a whole.
+      co_return;
+    } else {
+      upstream_->stream().close();
+      co_return;
+    }
+  }
+}
+
+Async<bool> Exchange::send_piece(std::string_view piece) {
+  if (client_.parser().framing() != http::Framing::chunked) {
+    const IoResult wrote = co_await upstream_->stream().write(piece);
+    co_return wrote.ok();
+  }
+  const http::ChunkHead size(piece.size());
+  const IoResult wrote = co_await upstream_->stream().write(size.view(), piece, http::chunk_end);
+  co_return wrote.ok();
+}
+
+/// The answer came first, or never: the rest of the request has nowhere to go.
+Async<> Exchange::stop_sending(Async<>& sending) {
+  if (!sending.done()) {
+    client_.close_after_answer();
+    upstream_->stream().close();
+    client_.stream().cancel();
+  }
+  co_await sending;
+}
+
+Async<http::Fed> Exchange::next_step() {
+  for (;;) {
+    auto fed = upstream_->poll();
+    if (fed.step != http::Step::need_more) co_return fed;
+    upstream_->stream().expires_after(client_.settings().config.times.answer);
+    const IoResult got = co_await upstream_->fill(answering_ ? Buffer::large : Buffer::small);
+    if (got.ok()) continue;
+    timed_out_ = got.status == IoStatus::timed_out;
+    fed =
+        upstream_->parser().finish(got.status == IoStatus::end ? http::ResponseParser::End::clean
+                                                               : http::ResponseParser::End::broken);
+    co_return fed;
+  }
+}
+
+Async<> Exchange::relay_answer() {
+  for (;;) {
+    const auto fed = co_await next_step();
+    if (fed.step == http::Step::error) {
+      co_await fail(timed_out_ ? 504 : 502);
+      co_return;
+    }
+    if (fed.step == http::Step::interim) {
+      if (client_.is_http10()) continue;
+      out_.clear();
+      append_forwarded(out_, upstream_->parser().head(), AnswerFraming{});
+      const bool ok = co_await client_.write(out_);
+      if (!ok) co_return;
+      continue;
+    }
+    const bool ok = co_await relay_head();
+    if (!ok) co_return;
+    co_return;
+  }
+}
+
+/// The head of the final answer with what is here of its body, then the rest.
+Async<bool> Exchange::relay_head() {
+  auto& parser = upstream_->parser();
+  const auto& head = parser.head();
+  client_.event().status = head.status;
+  answering_ = true;
+  if (parser.framing() == http::Framing::tunnel) {
+    const bool asked = asks_upgrade(client_.request().headers);
+    if (!asked && client_.request().method != "CONNECT") {
+      answering_ = false;
+      co_await fail(502);
+      co_return false;
+    }
+    out_.clear();
+    append_forwarded(out_, head, AnswerFraming{});
+    const bool ok = co_await client_.write(out_);
+    client_.close_after_answer();
+    if (ok) co_await tunnel(client_, *upstream_);
+    co_return ok;
+  }
+  const bool bounded =
+      parser.framing() == http::Framing::length || parser.framing() == http::Framing::none;
+  const AnswerFraming framing = client_.answer_framing(bounded);
+  out_.clear();
+  append_forwarded(out_, head, framing);
+  co_await relay_body(framing);
+  co_return whole_;
+}
+
+/// `out_` holds the head, which leaves together with the first piece of the body.
+Async<> Exchange::relay_body(AnswerFraming framing) {
+  for (;;) {
+    auto fed = upstream_->poll();
+    if (fed.step == http::Step::need_more) {
+      if (!out_.empty()) {
+        const bool ok = co_await client_.write(out_);
+        out_.clear();
+        if (!ok) co_return;
+      }
+      fed = co_await next_step();
+    }
+    bool ok = false;
+    if (fed.step == http::Step::body) {
+      if (framing.chunked) {
+        const http::ChunkHead size(fed.body.size());
+        out_.append(size.view());
+        ok = co_await client_.write(out_, fed.body, http::chunk_end);
+      } else {
+        ok = co_await client_.write(out_, fed.body);
+      }
+      out_.clear();
+    } else if (fed.step == http::Step::complete) {
+      if (framing.chunked) http::append_last_chunk(out_, upstream_->parser().trailers());
+      whole_ = true;
+      if (!out_.empty()) co_await client_.write(out_);
+    } else {
+      co_await fail(502);
+    }
+    if (!ok) co_return;
+  }
+}
+
+/// Without a readable answer: ours, or, once the client has begun to read one, a broken connection.
+Async<> Exchange::fail(int status) {
+  client_.event().reason = name(Reason::upstream_failed);
+  if (answering_) {
+    client_.close_after_answer();
+    client_.stream().reset();
+    co_return;
+  }
+  co_await answer_problem(client_, Reason::upstream_failed,
+                          status == 504 ? "the upstream did not answer in time"
+                                        : "the upstream gave no readable answer",
+                          status);
+}
+
+}  // namespace
+
+Async<> proxy(ClientConnection& client) {
+  const auto& settings = client.settings();
+  auto acquired = co_await settings.pool->acquire(settings.config.times.connect);
+  if (!acquired.connection) {
+    const int status = acquired.why == NoUpstream::timed_out ? 504 : 502;
+    co_await answer_problem(client, Reason::upstream_failed,
+                            "the upstream cannot be reached; nothing was sent", status);
+    co_return;
+  }
+  Exchange exchange(client, std::move(acquired.connection));
+  co_await exchange.run();
+}
+
+}  // namespace einmal::gateway

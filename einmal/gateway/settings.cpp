@@ -1,0 +1,111 @@
+#include "einmal/gateway/settings.hpp"
+
+#include <algorithm>
+
+namespace einmal::gateway {
+
+namespace {
+
+/// Covers every POST and PATCH where no operation is configured.
+OperationConfig built_in_operation() {
+  OperationConfig operation;
+  operation.key.required = false;
+  operation.in_flight = InFlight::wait;
+  operation.wait = seconds(5);
+  return operation;
+}
+
+Result<Operation> make_operation(const GatewayConfig& config, const OperationConfig& from) {
+  FingerprintOptions options;
+  options.headers = from.fingerprint.headers;
+  options.ignore = from.fingerprint.ignore;
+  options.only = from.fingerprint.only;
+  options.defaults = from.fingerprint.defaults;
+  options.nfc = from.fingerprint.nfc;
+  if (!config.hosts.empty()) {
+    options.hosts.push_back(config.hosts.begin()->second);
+    for (const auto& [alias, authority] : config.hosts) options.hosts.push_back(alias);
+  }
+  auto profile = FingerprintProfile::make(std::move(options));
+  if (!profile) return pass_on(profile);
+  auto stored = std::make_shared<Profile>();
+  stored->id = profile->id();
+  stored->definition = profile->definition();
+  Operation operation{from, std::nullopt, std::move(*profile), std::move(stored)};
+  if (!from.match.path.empty()) {
+    auto path = PathTemplate::parse(from.match.path);
+    if (!path) return pass_on(path);
+    operation.path = std::move(*path);
+  }
+  return operation;
+}
+
+Result<std::shared_ptr<identity::CallerSource>> make_callers(const CallerConfig& config) {
+  Result<std::unique_ptr<identity::CallerSource>> source =
+      failure(ErrorCode::unsupported, "caller source: this build knows header: and fixed: only");
+  if (config.kind == CallerKind::header)
+    source = identity::header_source(config.argument, config.trusted_peers);
+  if (config.kind == CallerKind::fixed) source = identity::fixed_source(config.argument);
+  if (!source) return pass_on(source);
+  return std::shared_ptr<identity::CallerSource>(std::move(*source));
+}
+
+Result<std::shared_ptr<UpstreamPool>> make_pool(Loop& loop, const GatewayConfig& config,
+                                                const http::ParserLimits& limits) {
+  const auto& upstream = config.upstream;
+  if (upstream.addresses.empty())
+    return failure(ErrorCode::invalid, "upstream: name at least one address");
+  std::shared_ptr<TlsContext> tls;
+  if (std::any_of(upstream.addresses.begin(), upstream.addresses.end(),
+                  [](const UpstreamAddress& address) { return address.tls; })) {
+    auto made = client_tls(upstream.tls);
+    if (!made) return pass_on(made);
+    tls = std::move(*made);
+  }
+  return std::make_shared<UpstreamPool>(loop, upstream, std::move(tls), limits);
+}
+
+}  // namespace
+
+Matched Settings::match(std::string_view method, std::string_view canonical_path) const {
+  if (config.operations.empty()) {
+    if (method != "POST" && method != "PATCH") return {};
+    return {&operations.front(), std::string(method) + " " + std::string(canonical_path)};
+  }
+  for (const auto& operation : operations) {
+    if (operation.config.match.method == method && operation.path->matches(canonical_path))
+      return {&operation, operation.config.name};
+  }
+  return {};
+}
+
+Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig config,
+                                                      const Settings* before) {
+  auto settings = std::make_shared<Settings>();
+  settings->parser_limits.head = config.limits.head;
+  auto operations = config.operations;
+  if (operations.empty()) operations.push_back(built_in_operation());
+  for (const auto& from : operations) {
+    auto operation = make_operation(config, from);
+    if (!operation) {
+      return failure(operation.error().code,
+                     "operation \"" + from.name + "\": " + operation.error().message);
+    }
+    settings->operations.push_back(std::move(*operation));
+  }
+  auto callers = make_callers(config.caller);
+  if (!callers) return pass_on(callers);
+  settings->callers = std::move(*callers);
+  if (before != nullptr && before->config.upstream == config.upstream &&
+      before->config.limits.head == config.limits.head) {
+    settings->pool = before->pool;
+  } else {
+    auto pool = make_pool(loop, config, settings->parser_limits);
+    if (!pool) return pass_on(pool);
+    settings->pool = std::move(*pool);
+  }
+  settings->config = std::move(config);
+  return std::shared_ptr<const Settings>(std::move(settings));
+}
+
+}  // namespace einmal::gateway

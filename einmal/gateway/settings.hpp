@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "einmal/base/error.hpp"
+#include "einmal/fingerprint/fingerprint.hpp"
+#include "einmal/gateway/config.hpp"
+#include "einmal/gateway/route.hpp"
+#include "einmal/gateway/upstream_pool.hpp"
+#include "einmal/http/message_parser.hpp"
+#include "einmal/identity/caller.hpp"
+#include "einmal/store/store.hpp"
+
+namespace einmal::gateway {
+
+/// An operation with everything that is computed once.
+struct Operation {
+  OperationConfig config;
+  std::optional<PathTemplate> path;  ///< Nothing: every path (the built-in operation).
+  FingerprintProfile profile;
+  std::shared_ptr<const Profile> stored_profile;
+};
+
+/// What a request matched: the operation and the name it goes by in the scope.
+struct Matched {
+  const Operation* operation = nullptr;
+  std::string name;
+  explicit operator bool() const { return operation != nullptr; }
+};
+
+/// A configuration made ready to serve requests. Immutable but for the pool and the caller source,
+/// which are used on the loop's thread.
+struct Settings {
+  GatewayConfig config;
+  http::ParserLimits parser_limits;
+  std::vector<Operation> operations;
+  std::shared_ptr<UpstreamPool> pool;
+  std::shared_ptr<identity::CallerSource> callers;
+
+  /// The operation of a method and canonical path; nothing if it matches none.
+  Matched match(std::string_view method, std::string_view canonical_path) const;
+};
+
+/// Errors: invalid, naming the option. `before`: settings whose pool and connections go on where
+/// the upstream did not change; may be null.
+Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig config,
+                                                      const Settings* before);
+
+}  // namespace einmal::gateway
