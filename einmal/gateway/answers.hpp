@@ -1,45 +1,23 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "einmal/gateway/client_connection.hpp"
+#include "einmal/http/problem.hpp"
 
 namespace einmal::gateway {
 
-/// Why einmal itself answers. Each has its status in the contract.
-enum class Reason : std::uint8_t {
-  key_missing,
-  key_invalid,
-  body_unusable,
-  request_malformed,
-  upstream_failed,
-  caller_missing,
-  key_reused,
-  in_progress,
-  too_many_waiters,
-  result_not_kept,
-  ownership_lost,
-  key_expired,
-  body_too_large,
-  head_too_large,
-  quota,
-  not_idempotent_here,
-  upstream_unreachable,
-  store_unavailable,
-  overloaded,
-  draining,
-  fingerprint_unknown,
-  caller_unavailable,
-  released,
-  outcome_uncertain,
-  not_acceptable,
-};
-std::string_view name(Reason reason);
+/// Answers with problem details. Ends the connection where the reason says so, or where what is
+/// left of the request cannot be read over.
+Async<> answer_problem(ClientConnection& client, const http::Problem& problem);
 
-Async<> answer_problem(ClientConnection& client, Reason reason, std::string_view detail,
-                       std::optional<int> status = std::nullopt);
+/// Answers from a settled record: status, stored lines, marks, body. A result without its body is
+/// `result-not-kept`.
+Async<> answer_replay(ClientConnection& client, const Record& record, bool resolved,
+                      bool preference_applied);
+
+/// URL of an operation's resource at this gateway.
+std::string operation_url(const OperationId& id);
 
 }  // namespace einmal::gateway

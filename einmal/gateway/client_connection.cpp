@@ -91,13 +91,10 @@ Async<IoResult> ClientConnection::wait_for_bytes() {
 }
 
 Async<> ClientConnection::refuse_head() {
-  close_ = true;
   request_read_ = true;  // There is no knowing where it ends.
-  const auto& error = parser().error();
-  const auto reason = error.status == 431 ? Reason::head_too_large : Reason::request_malformed;
-  const std::string detail(error.what);
-  const int status = error.status;
-  co_await answer_problem(*this, reason, detail, status);
+  const http::Problem problem = http::problem_of(parser().error());
+  co_await answer_problem(*this, problem);
+  core_.events.request_ended(event_);
 }
 
 Async<> ClientConnection::answer_request() {
@@ -105,16 +102,18 @@ Async<> ClientConnection::answer_request() {
   close_ = !parser().keep_alive() || core_.draining;
   auto& head = request();
   settings_->callers->strip(head.headers, peer_);
-  const std::string path = canonical_path(head.target);
-  event_.method = head.method;
+  path_ = canonical_path(head.target);
+  method_ = head.method;
+  http10_ = head.version < 11;
+  event_.method = method_;
 
-  if (is_well_known(path)) {
-    co_await answer_well_known(*this, path);
-  } else if (const Matched matched = settings_->match(head.method, path); matched) {
+  if (is_well_known(path_)) {
+    co_await answer_well_known(*this);
+  } else if (const Matched matched = settings_->match(method_, path_); matched) {
     event_.operation = matched.operation->config.name;
     co_await answer_matched(*this, matched);
   } else {
-    co_await answer_unmatched(*this, path);
+    co_await answer_unmatched(*this);
   }
   if (!request_read_) co_await discard_body();
   event_.duration = std::chrono::duration_cast<Duration>(core_.clock.boot_now() - began_);
@@ -140,20 +139,16 @@ AnswerFraming ClientConnection::answer_framing(bool length_known) {
   return framing;
 }
 
-Async<> ClientConnection::answer(int status, std::string_view headers, std::string_view body) {
+Async<> ClientConnection::answer(http::ResponseHead& head, std::string_view body) {
   // A request that waits for an invitation may come or not: only the end of the connection is sure.
   if (!request_read_ && parser().expects_continue() && !invited_) close_ = true;
-  std::string head;
-  head.reserve(headers.size() + 128);
-  head.append("HTTP/1.1 ").append(std::to_string(status)).append(" ");
-  head.append(http::reason_phrase(status)).append("\r\n").append(headers);
-  if (status != 204 && status != 304)
-    head.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
-  const AnswerFraming framing = answer_framing(true);
-  append_end_of_head(head, framing);
-  event_.status = status;
-  const std::string_view shown = request().method == "HEAD" ? std::string_view() : body;
-  co_await write(head, shown);
+  add_framing(head.headers, answer_framing(true));
+  std::string bytes;
+  bytes.reserve(512);
+  http::append_head(bytes, head);
+  event_.status = head.status;
+  const std::string_view shown = method_ == "HEAD" ? std::string_view() : body;
+  co_await write(bytes, shown);
 }
 
 Async<bool> ClientConnection::invite_body() {

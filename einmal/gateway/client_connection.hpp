@@ -7,6 +7,7 @@
 #include "einmal/gateway/core.hpp"
 #include "einmal/gateway/forward.hpp"
 #include "einmal/gateway/inbox.hpp"
+#include "einmal/http/replay_headers.hpp"
 #include "einmal/identity/caller.hpp"
 
 namespace einmal::gateway {
@@ -40,11 +41,13 @@ class ClientConnection : public Inbox<http::RequestParser> {
   /// How an answer without chunks is framed; `chunked` if its length is not known and the client
   /// can read chunks, otherwise the connection's end ends it.
   AnswerFraming answer_framing(bool length_known);
-  bool is_http10() { return request().version < 11; }
+  bool is_http10() const { return http10_; }
+  const std::string& method() const { return method_; }
+  const std::string& path() const { return path_; }  ///< Canonical.
 
-  /// Writes an answer of our own: `headers` are whole lines with CRLF, Content-Length is added.
-  /// Reads on over the rest of the request if it is short, otherwise the connection ends.
-  Async<> answer(int status, std::string_view headers, std::string_view body);
+  /// Writes a whole answer whose length is known; Content-Length, if the status has one, is in the
+  /// head. Framing lines are added.
+  Async<> answer(http::ResponseHead& head, std::string_view body);
 
   /// Writes `100 Continue` if the client waits for it.
   Async<bool> invite_body();
@@ -69,6 +72,8 @@ class ClientConnection : public Inbox<http::RequestParser> {
   std::shared_ptr<const Settings> settings_;
   identity::Peer peer_;
   RequestEvent event_;
+  std::string method_, path_;
+  bool http10_ = false;
   BootTime began_{};
   bool close_ = false;
   bool request_read_ = false;
@@ -76,7 +81,8 @@ class ClientConnection : public Inbox<http::RequestParser> {
   bool gone_ = false;  ///< Nothing can be written any more.
 };
 
-/// Proxies a request that matches no operation: untouched, streamed, any method and size.
-Async<> proxy(ClientConnection& client);
+/// Proxies a request without a key: untouched but for what `rules` take out, streamed, any method
+/// and size.
+Async<> proxy(ClientConnection& client, const http::UpstreamRules& rules);
 
 }  // namespace einmal::gateway

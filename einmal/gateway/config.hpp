@@ -185,7 +185,8 @@ struct OperationConfig {
   UpstreamKey upstream_key = UpstreamKey::original;
   std::map<int, DeclaredOutcome> outcomes;  ///< Over the contract's status table.
   ReplayMode replay = ReplayMode::stored;
-  int uncertain_status = 504;  ///< or 409
+  std::vector<std::string> unstored_headers;  ///< Answer headers that are never replayed.
+  int uncertain_status = 504;                 ///< or 409
   Duration store_grace = seconds(5);
   OnStoreFailure on_store_failure = OnStoreFailure::closed;
   std::optional<std::string> authorize;  ///< URL asked with the request's credentials.

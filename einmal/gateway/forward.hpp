@@ -2,37 +2,10 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "einmal/http/head.hpp"
-#include "einmal/http/message_parser.hpp"
-
-/// Heads on their way through: what belongs to one connection only is left behind, everything else
-/// keeps its bytes and its order (RFC 9110 section 7.6.1).
 
 namespace einmal::gateway {
-
-/// Names that end at this hop in one message: the fixed ones, those its Connection lines name, and
-/// `Einmal-*` in both spellings, which only einmal itself says.
-class HopByHop {
- public:
-  explicit HopByHop(const http::HeaderLines& headers);
-  bool contains(std::string_view name) const;
-
- private:
-  std::vector<std::string_view> named_;
-};
-
-/// Whether `name` is `Einmal-*` or `Einmal_*`.
-bool is_internal(std::string_view name);
-
-/// Whether the message asks to leave HTTP (`Connection: upgrade` with an `Upgrade` line).
-bool asks_upgrade(const http::HeaderLines& headers);
-
-/// Appends the head of an unkeyed request as it goes upstream. `framing` chunked: the coding is
-/// named anew.
-void append_forwarded(std::string& out, const http::RequestHead& head, http::Framing framing,
-                      bool close_after);
 
 /// How an answer's body goes to the client, and what becomes of the connection.
 struct AnswerFraming {
@@ -41,11 +14,35 @@ struct AnswerFraming {
   bool name_keep_alive = false;  ///< HTTP/1.0 that lives on.
 };
 
-/// Appends the head of an unkeyed answer as it goes to the client.
-void append_forwarded(std::string& out, const http::ResponseHead& head,
-                      const AnswerFraming& framing);
+inline void add_framing(http::HeaderLines& lines, const AnswerFraming& framing) {
+  if (framing.chunked) lines.add("Transfer-Encoding", "chunked");
+  if (framing.close) {
+    lines.add("Connection", "close");
+  } else if (framing.name_keep_alive) {
+    lines.add("Connection", "keep-alive");
+  }
+}
 
-/// `Connection` and `Transfer-Encoding` lines and the empty line.
-void append_end_of_head(std::string& out, const AnswerFraming& framing);
+/// A request to leave HTTP (`Connection: upgrade` with `Upgrade` lines), kept beside the head while
+/// hop-by-hop lines are taken out of it.
+class Upgrade {
+ public:
+  Upgrade() = default;
+  explicit Upgrade(const http::HeaderLines& lines) {
+    if (!lines.has_token("Connection", "upgrade")) return;
+    for (const auto line : lines) {
+      if (http::iequals(line.name, "Upgrade")) lines_.add(line.name, line.value);
+    }
+  }
+  bool is_asked() const { return !lines_.empty(); }
+  void add_to(http::HeaderLines& lines) const {
+    if (lines_.empty()) return;
+    lines.add("Connection", "upgrade");
+    for (const auto line : lines_) lines.add(line.name, line.value);
+  }
+
+ private:
+  http::HeaderLines lines_;
+};
 
 }  // namespace einmal::gateway

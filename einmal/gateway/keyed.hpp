@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string_view>
-
 #include "einmal/gateway/client_connection.hpp"
 
 namespace einmal::gateway {
@@ -9,7 +7,7 @@ namespace einmal::gateway {
 /// Answers a request that matched an operation, keyed or not.
 Async<> answer_matched(ClientConnection& client, const Matched& matched);
 
-/// Answers a request that matched none: proxied untouched, counted or refused if it carries a key.
-Async<> answer_unmatched(ClientConnection& client, std::string_view canonical_path);
+/// Answers a request that matched none: proxied untouched; counted or refused if it carries a key.
+Async<> answer_unmatched(ClientConnection& client);
 
 }  // namespace einmal::gateway

@@ -1,6 +1,7 @@
 #include "einmal/gateway/answers.hpp"
 #include "einmal/gateway/client_connection.hpp"
 #include "einmal/gateway/tunnel.hpp"
+#include "einmal/http/problem.hpp"
 #include "einmal/http/write.hpp"
 
 namespace einmal::gateway {
@@ -10,8 +11,8 @@ namespace {
 /// One exchange that passes through: the request goes up while the answer comes down.
 class Exchange {
  public:
-  Exchange(ClientConnection& client, UpstreamHandle upstream)
-      : client_(client), upstream_(std::move(upstream)) {}
+  Exchange(ClientConnection& client, UpstreamHandle upstream, const http::UpstreamRules& rules)
+      : client_(client), upstream_(std::move(upstream)), rules_(rules) {}
 
   Async<> run();
 
@@ -21,13 +22,15 @@ class Exchange {
   Async<bool> send_piece(std::string_view piece);
   Async<> relay_answer();
   Async<http::Fed> next_step();
-  Async<bool> relay_head();
+  Async<> relay_head();
   Async<> relay_body(AnswerFraming framing);
   Async<> fail(int status);
   Async<> stop_sending(Async<>& sending);
 
   ClientConnection& client_;
   UpstreamHandle upstream_;
+  const http::UpstreamRules& rules_;
+  Upgrade upgrade_;
   std::string out_;
   bool sent_ = false;       ///< The whole request went out.
   bool answering_ = false;  ///< The client has got the head of the answer.
@@ -53,8 +56,12 @@ Async<bool> Exchange::send_head() {
   const auto& config = client_.settings().config;
   auto& request = client_.request();
   const auto framing = client_.parser().framing();
-  append_forwarded(out_, request, framing, config.upstream.reuse == UpstreamReuse::never);
-  upstream_->parser().reset(request.method);
+  upgrade_ = Upgrade(request.headers);
+  http::prepare_for_upstream(request.headers, rules_);
+  if (framing == http::Framing::chunked) request.headers.add("Transfer-Encoding", "chunked");
+  upgrade_.add_to(request.headers);
+  http::append_head(out_, request);
+  upstream_->parser().reset(client_.method());
   upstream_->stream().expires_after(config.times.answer);
 
   auto fed = client_.poll_body();
@@ -145,44 +152,47 @@ Async<> Exchange::relay_answer() {
     if (fed.step == http::Step::interim) {
       if (client_.is_http10()) continue;
       out_.clear();
-      append_forwarded(out_, upstream_->parser().head(), AnswerFraming{});
+      auto& interim = upstream_->parser().head();
+      http::prepare_for_client(interim.headers, false);
+      http::append_head(out_, interim);
       const bool ok = co_await client_.write(out_);
       if (!ok) co_return;
       continue;
     }
-    const bool ok = co_await relay_head();
-    if (!ok) co_return;
+    co_await relay_head();
     co_return;
   }
 }
 
 /// The head of the final answer with what is here of its body, then the rest.
-Async<bool> Exchange::relay_head() {
+Async<> Exchange::relay_head() {
   auto& parser = upstream_->parser();
-  const auto& head = parser.head();
+  auto& head = parser.head();
   client_.event().status = head.status;
-  answering_ = true;
+  out_.clear();
   if (parser.framing() == http::Framing::tunnel) {
-    const bool asked = asks_upgrade(client_.request().headers);
-    if (!asked && client_.request().method != "CONNECT") {
-      answering_ = false;
+    if (!upgrade_.is_asked() && client_.method() != "CONNECT") {
       co_await fail(502);
-      co_return false;
+      co_return;
     }
-    out_.clear();
-    append_forwarded(out_, head, AnswerFraming{});
-    const bool ok = co_await client_.write(out_);
+    const Upgrade switched(head.headers);
+    http::prepare_for_client(head.headers, false);
+    switched.add_to(head.headers);
+    http::append_head(out_, head);
     client_.close_after_answer();
+    answering_ = true;
+    const bool ok = co_await client_.write(out_);
     if (ok) co_await tunnel(client_, *upstream_);
-    co_return ok;
+    co_return;
   }
   const bool bounded =
       parser.framing() == http::Framing::length || parser.framing() == http::Framing::none;
   const AnswerFraming framing = client_.answer_framing(bounded);
-  out_.clear();
-  append_forwarded(out_, head, framing);
+  http::prepare_for_client(head.headers, false);
+  add_framing(head.headers, framing);
+  http::append_head(out_, head);
+  answering_ = true;
   co_await relay_body(framing);
-  co_return whole_;
 }
 
 /// `out_` holds the head, which leaves together with the first piece of the body.
@@ -212,7 +222,7 @@ Async<> Exchange::relay_body(AnswerFraming framing) {
       whole_ = true;
       if (!out_.empty()) co_await client_.write(out_);
     } else {
-      co_await fail(502);
+      co_await fail(timed_out_ ? 504 : 502);
     }
     if (!ok) co_return;
   }
@@ -220,30 +230,31 @@ Async<> Exchange::relay_body(AnswerFraming framing) {
 
 /// Without a readable answer: ours, or, once the client has begun to read one, a broken connection.
 Async<> Exchange::fail(int status) {
-  client_.event().reason = name(Reason::upstream_failed);
   if (answering_) {
     client_.close_after_answer();
     client_.stream().reset();
     co_return;
   }
-  co_await answer_problem(client_, Reason::upstream_failed,
-                          status == 504 ? "the upstream did not answer in time"
-                                        : "the upstream gave no readable answer",
-                          status);
+  http::Problem problem(http::Reason::upstream_failed,
+                        status == 504 ? "it did not answer in time" : "it gave no readable answer");
+  problem.status = status;
+  problem.keyed = false;
+  co_await answer_problem(client_, problem);
 }
 
 }  // namespace
 
-Async<> proxy(ClientConnection& client) {
+Async<> proxy(ClientConnection& client, const http::UpstreamRules& rules) {
   const auto& settings = client.settings();
-  auto acquired = co_await settings.pool->acquire(settings.config.times.connect);
+  Acquired acquired = co_await settings.pool->acquire(settings.config.times.connect);
   if (!acquired.connection) {
-    const int status = acquired.why == NoUpstream::timed_out ? 504 : 502;
-    co_await answer_problem(client, Reason::upstream_failed,
-                            "the upstream cannot be reached; nothing was sent", status);
+    http::Problem problem(http::Reason::upstream_failed, "it cannot be reached; nothing was sent");
+    problem.status = acquired.why == NoUpstream::timed_out ? 504 : 502;
+    problem.keyed = false;
+    co_await answer_problem(client, problem);
     co_return;
   }
-  Exchange exchange(client, std::move(acquired.connection));
+  Exchange exchange(client, std::move(acquired.connection), rules);
   co_await exchange.run();
 }
 

@@ -31,7 +31,11 @@ Result<Operation> make_operation(const GatewayConfig& config, const OperationCon
   auto stored = std::make_shared<Profile>();
   stored->id = profile->id();
   stored->definition = profile->definition();
-  Operation operation{from, std::nullopt, std::move(*profile), std::move(stored)};
+  Operation operation{from, std::nullopt, std::move(*profile), std::move(stored), {}, {}};
+  operation.keys.header = from.key.header;
+  operation.keys.aliases = from.key.aliases;
+  for (const auto& [status, outcome] : from.outcomes)
+    operation.outcomes[status] = static_cast<http::Outcome>(outcome);
   if (!from.match.path.empty()) {
     auto path = PathTemplate::parse(from.match.path);
     if (!path) return pass_on(path);
@@ -83,6 +87,8 @@ Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig 
                                                       const Settings* before) {
   auto settings = std::make_shared<Settings>();
   settings->parser_limits.head = config.limits.head;
+  settings->problem_style.dialect = static_cast<http::Dialect>(config.dialect);
+  settings->problem_style.documentation = config.documentation;
   auto operations = config.operations;
   if (operations.empty()) operations.push_back(built_in_operation());
   for (const auto& from : operations) {

@@ -11,7 +11,10 @@
 #include "einmal/gateway/config.hpp"
 #include "einmal/gateway/route.hpp"
 #include "einmal/gateway/upstream_pool.hpp"
+#include "einmal/http/key_field.hpp"
 #include "einmal/http/message_parser.hpp"
+#include "einmal/http/problem.hpp"
+#include "einmal/http/status_class.hpp"
 #include "einmal/identity/caller.hpp"
 #include "einmal/store/store.hpp"
 
@@ -23,6 +26,8 @@ struct Operation {
   std::optional<PathTemplate> path;  ///< Nothing: every path (the built-in operation).
   FingerprintProfile profile;
   std::shared_ptr<const Profile> stored_profile;
+  http::KeyNames keys;
+  http::OutcomeOverrides outcomes;
 };
 
 /// What a request matched: the operation and the name it goes by in the scope.
@@ -37,6 +42,7 @@ struct Matched {
 struct Settings {
   GatewayConfig config;
   http::ParserLimits parser_limits;
+  http::ProblemStyle problem_style;
   std::vector<Operation> operations;
   std::shared_ptr<UpstreamPool> pool;
   std::shared_ptr<identity::CallerSource> callers;

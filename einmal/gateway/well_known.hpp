@@ -8,6 +8,6 @@ namespace einmal::gateway {
 
 /// Whether einmal itself answers this path: operation resources and discovery.
 bool is_well_known(std::string_view canonical_path);
-Async<> answer_well_known(ClientConnection& client, std::string_view canonical_path);
+Async<> answer_well_known(ClientConnection& client);
 
 }  // namespace einmal::gateway

@@ -1,0 +1,362 @@
+#include "einmal/gateway/keyed.hpp"
+
+#include "einmal/gateway/answers.hpp"
+#include "einmal/gateway/execute.hpp"
+#include "einmal/gateway/keyed_request.hpp"
+#include "einmal/http/key_field.hpp"
+#include "einmal/http/negotiation.hpp"
+#include "einmal/http/write.hpp"
+
+namespace einmal::gateway {
+
+namespace {
+
+using http::Problem;
+using http::Reason;
+
+/// Frees a waiter's place soon after its client has left.
+class ClientWatch final : private Deadline {
+ public:
+  ClientWatch(ClientConnection& client, Delivery<std::optional<Begun>>& begun)
+      : Deadline(client.core().loop), client_(client), begun_(begun) {
+    set_after(Loop::tick);
+  }
+  void watch(Engine::Ticket ticket) { ticket_ = ticket; }
+
+ private:
+  void expired() override {
+    if (begun_.is_set()) return;
+    if (!client_.stream().peer_has_left()) return set_after(Loop::tick);
+    client_.core().engine.drop(ticket_);
+    begun_.set(std::nullopt);
+  }
+
+  ClientConnection& client_;
+  Delivery<std::optional<Begun>>& begun_;
+  Engine::Ticket ticket_{};
+};
+
+/// One request on the road head -> caller -> key -> body -> fingerprint -> claim -> answer.
+class KeyedAnswer {
+ public:
+  KeyedAnswer(ClientConnection& client, const Matched& matched)
+      : client_(client),
+        core_(client.core()),
+        request_(std::make_shared<KeyedRequest>(client.keep_settings(), matched, core_.budget)),
+        config_(request_->config()) {}
+
+  Async<> run(http::KeyFound key);
+
+ private:
+  Async<bool> identify();
+  Async<bool> check_key(const http::KeyFound& key);
+  Async<bool> check_quota();
+  Async<bool> read_body();
+  Async<bool> compute_fingerprint();
+  std::optional<Problem> cannot_hold(std::size_t bytes);
+
+  void choose_in_flight();
+  Async<std::optional<Begun>> begin();
+  Async<> answer(Begun begun);
+  Async<> execute_owned(std::unique_ptr<Execution> execution);
+  Async<> answer_accepted(const OperationId& id);
+  Async<> pass_on(UpstreamAnswer answer);
+  Async<> stream_rest(UpstreamAnswer& answer, const std::string& head, bool chunked);
+  Async<> refuse(Problem problem);
+  void reached(Point point) {
+    if (scope_) core_.observer.reached(point, *scope_, generation_);
+  }
+
+  ClientConnection& client_;
+  Core& core_;
+  std::shared_ptr<KeyedRequest> request_;
+  const OperationConfig& config_;
+  std::string account_;
+  std::optional<Scope> scope_;
+  Generation generation_{};
+  InFlight in_flight_ = InFlight::reject;
+  Duration wait_{};
+  std::string_view applied_;  ///< The preference that was honoured.
+};
+
+Async<> KeyedAnswer::run(http::KeyFound key) {
+  const bool known = co_await identify();
+  if (!known) co_return;
+  const bool keyed = co_await check_key(key);
+  if (!keyed) co_return;
+  const bool within = co_await check_quota();
+  if (!within) co_return;
+  const bool read = co_await read_body();
+  if (!read) co_return;
+  const bool computed = co_await compute_fingerprint();
+  if (!computed) co_return;
+  choose_in_flight();
+  std::optional<Begun> begun = co_await begin();
+  if (!begun) {
+    client_.close_after_answer();  // The client of a waiter has left.
+    co_return;
+  }
+  co_await answer(std::move(*begun));
+}
+
+// --- Before the claim: every refusal leaves the key untouched.
+
+Async<bool> KeyedAnswer::identify() {
+  const auto& settings = client_.settings();
+  identity::Verdict verdict = settings.callers->identify(client_.request(), client_.peer());
+  if (auto* caller = std::get_if<identity::Caller>(&verdict)) {
+    account_ = std::move(caller->account);
+    co_return true;
+  }
+  Problem problem(Reason::caller_unavailable);
+  if (const auto* missing = std::get_if<identity::NoCaller>(&verdict)) {
+    problem = Problem(Reason::caller_missing, missing->detail);
+    problem.status = missing->status;
+    if (!missing->challenge.empty()) problem.challenge = missing->challenge;
+  }
+  co_await refuse(std::move(problem));
+  co_return false;
+}
+
+Async<bool> KeyedAnswer::check_key(const http::KeyFound& key) {
+  if (const auto* present = std::get_if<http::key::Present>(&key)) {
+    auto scope = Scope::make(client_.settings().config.name_space, account_, request_->name(),
+                             present->value);
+    if (scope) {
+      scope_ = std::move(*scope);
+      co_return true;
+    }
+    Problem unusable(Reason::key_invalid, "the operation's name is too long for a key");
+    co_await refuse(std::move(unusable));
+    co_return false;
+  }
+  Problem problem(Reason::key_missing, "send " + config_.key.header + " with a key of your own");
+  if (const auto* invalid = std::get_if<http::key::Invalid>(&key))
+    problem = Problem(Reason::key_invalid, std::string(invalid->why));
+  co_await refuse(std::move(problem));
+  co_return false;
+}
+
+/// Asked only where a body is still to come: `begin` asks again.
+Async<bool> KeyedAnswer::check_quota() {
+  if (client_.poll_body_is_here()) co_return true;
+  Delivery<std::optional<begun::OverQuota>> answered(core_.loop);
+  core_.engine.check_quota(*scope_, [&answered](std::optional<begun::OverQuota> over) {
+    answered.set(std::move(over));
+  });
+  const std::optional<begun::OverQuota> over = co_await answered;
+  if (!over) co_return true;
+  Problem problem(Reason::quota);
+  problem.retry_after = over->retry_after;
+  co_await refuse(std::move(problem));
+  co_return false;
+}
+
+/// Why the body cannot grow to `bytes`; otherwise there is room for it.
+std::optional<Problem> KeyedAnswer::cannot_hold(std::size_t bytes) {
+  auto& body = request_->body;
+  if (bytes > config_.max_request_body) {
+    return Problem(Reason::body_too_large, "the limit of this operation is " +
+                                               std::to_string(config_.max_request_body) +
+                                               " bytes");
+  }
+  if (bytes <= body.capacity()) return std::nullopt;
+  const auto size = std::min(std::max(bytes, 2 * body.size()), config_.max_request_body);
+  if (!request_->memory.grow_to(size)) {
+    core_.events.buffered(core_.budget.used());
+    return Problem(Reason::overloaded, "no memory is free for the request body");
+  }
+  body.reserve(size);
+  return std::nullopt;
+}
+
+Async<bool> KeyedAnswer::read_body() {
+  const auto& limits = client_.settings().config.limits;
+  const auto announced = client_.parser().content_length().value_or(0);
+  std::optional<Problem> refused = cannot_hold(
+      announced > config_.max_request_body ? announced : std::min<std::size_t>(announced, 65536));
+  if (!refused) {
+    const bool invited = co_await client_.invite_body();
+    if (!invited) co_return false;
+  }
+  const auto began = core_.loop.now();
+  while (!refused && !client_.is_request_read()) {
+    const auto fed = client_.poll_body();
+    if (fed.step == http::Step::error) {
+      refused = http::problem_of(client_.parser().error());
+    } else if (fed.step == http::Step::body) {
+      refused = cannot_hold(request_->body.size() + fed.body.size());
+      if (!refused) request_->body.append(fed.body);
+    } else if (fed.step == http::Step::need_more) {
+      const auto earned = std::chrono::seconds(request_->body.size() / limits.body_rate);
+      const auto left = began + limits.body_time + earned - core_.loop.now();
+      client_.stream().expires_after(std::max<Duration>(left, Duration{0}));
+      const IoResult got = co_await client_.fill(Buffer::small);
+      if (got.status == IoStatus::timed_out)
+        refused = Problem(Reason::request_timeout, "the body came too slowly");
+      if (!got.ok() && !refused) {
+        client_.close_after_answer();  // Half a request: no claim, nothing forwarded.
+        co_return false;
+      }
+    }
+  }
+  if (!refused) co_return true;
+  co_await refuse(std::move(*refused));
+  co_return false;
+}
+
+Async<bool> KeyedAnswer::compute_fingerprint() {
+  request_->head = std::move(client_.request());
+  const std::optional<Unusable> unusable = request_->compute();
+  if (!unusable) co_return true;
+  Problem problem(Reason::body_unusable, unusable->reason);
+  co_await refuse(std::move(problem));
+  co_return false;
+}
+
+Async<> KeyedAnswer::refuse(Problem problem) { co_await answer_problem(client_, problem); }
+
+// --- The claim.
+
+void KeyedAnswer::choose_in_flight() {
+  in_flight_ = config_.in_flight;
+  wait_ = config_.wait;
+  const auto preferred = http::parse_prefer(request_->head.headers);
+  if (preferred.respond_async) {
+    in_flight_ = InFlight::operation;
+    applied_ = "respond-async";
+  } else if (preferred.wait && in_flight_ != InFlight::operation) {
+    in_flight_ = InFlight::wait;
+    wait_ = std::min(*preferred.wait, config_.wait);
+    applied_ = "wait";
+  }
+}
+
+Async<std::optional<Begun>> KeyedAnswer::begin() {
+  BeginRequest begin{*scope_, config_.policies, in_flight_, wait_, config_.store_grace, request_};
+  Delivery<std::optional<Begun>> delivery(core_.loop);
+  ClientWatch watch(client_, delivery);
+  const auto ticket = core_.engine.begin(
+      std::move(begin), [&delivery](Begun begun) { delivery.set(std::move(begun)); });
+  watch.watch(ticket);
+  std::optional<Begun> begun = co_await delivery;
+  co_return begun;
+}
+
+// --- The answer.
+
+Async<> KeyedAnswer::answer(Begun begun) {
+  if (auto* execute = std::get_if<begun::Execute>(&begun)) {
+    std::unique_ptr<Execution> execution = std::move(execute->execution);
+    co_await execute_owned(std::move(execution));
+    co_return;
+  }
+  if (const auto* replay = std::get_if<begun::Replay>(&begun)) {
+    const RecordPtr record = replay->record;
+    if (in_flight_ == InFlight::operation) {
+      co_await answer_accepted(record->operation_id);
+    } else {
+      co_await answer_replay(client_, *record, replay->resolved, applied_);
+    }
+    co_return;
+  }
+  if (const auto* running = std::get_if<begun::InProgress>(&begun);
+      running != nullptr && in_flight_ == InFlight::operation) {
+    co_await answer_accepted(running->operation_id);
+    co_return;
+  }
+  const auto* unavailable = std::get_if<begun::Unavailable>(&begun);
+  if (unavailable != nullptr && unavailable->error.code != ErrorCode::in_doubt &&
+      config_.on_store_failure == OnStoreFailure::open &&
+      config_.policies.on_lease_expiry != OnLeaseExpiry::takeover) {
+    co_await execute_owned(nullptr);
+    co_return;
+  }
+  co_await refuse(duplicate_problem(begun, config_));
+}
+
+Async<> KeyedAnswer::execute_owned(std::unique_ptr<Execution> execution) {
+  if (execution) generation_ = execution->record().generation;
+  if (execution && in_flight_ == InFlight::operation) {
+    const OperationId id = execution->record().operation_id;
+    core_.loop.spawn(execute_unattended(core_, request_, std::move(execution)));
+    co_await answer_accepted(id);
+    co_return;
+  }
+  Executed executed = co_await execute(core_, request_, std::move(execution));
+  reached(Point::before_answer);
+  if (auto* problem = std::get_if<Problem>(&executed)) {
+    co_await answer_problem(client_, *problem);
+  } else if (auto* duplicate = std::get_if<Begun>(&executed)) {
+    Begun begun = std::move(*duplicate);
+    co_await answer(std::move(begun));
+  } else {
+    UpstreamAnswer answer = std::move(std::get<UpstreamAnswer>(executed));
+    co_await pass_on(std::move(answer));
+  }
+  reached(Point::answer_sent);
+}
+
+Async<> KeyedAnswer::pass_on(UpstreamAnswer answer) {
+  http::ResponseHead& head = answer.head;
+  http::add_marks(head.headers, answer.marks);
+  if (!applied_.empty()) head.headers.add("Preference-Applied", applied_);
+  client_.event().outcome = http::name(answer.marks.status);
+  const bool has_body = head.status != 204 && head.status != 304;
+  if (!answer.rest) {
+    head.headers.remove("Content-Length");
+    if (has_body) head.headers.add("Content-Length", std::to_string(answer.body.size()));
+    co_await client_.answer(head, answer.body);
+    co_return;
+  }
+  co_await stream_rest(client_, answer);
+}
+
+Async<> KeyedAnswer::answer_accepted(const OperationId& id) {
+  http::ResponseHead head;
+  head.status = 202;
+  head.headers.add("Location", operation_url(id));
+  head.headers.add("Cache-Control", "no-store");
+  head.headers.add("Retry-After", "1");
+  http::Marks marks;
+  marks.status = http::IdempotencyStatus::in_progress;
+  http::add_marks(head.headers, marks);
+  if (!applied_.empty()) head.headers.add("Preference-Applied", applied_);
+  head.headers.add("Content-Length", "0");
+  client_.event().outcome = http::name(marks.status);
+  co_await client_.answer(head, {});
+}
+
+}  // namespace
+
+Async<> answer_matched(ClientConnection& client, const Matched& matched) {
+  const Operation& operation = *matched.operation;
+  http::KeyFound key = http::find_key(client.request().headers, operation.keys);
+  if (std::holds_alternative<http::key::Absent>(key) && !operation.config.key.required) {
+    http::UpstreamRules rules;
+    rules.matched = true;
+    rules.keys = operation.keys;
+    co_await proxy(client, rules);
+    co_return;
+  }
+  KeyedAnswer answer(client, matched);
+  co_await answer.run(std::move(key));
+}
+
+Async<> answer_unmatched(ClientConnection& client) {
+  const auto& settings = client.settings();
+  http::UpstreamRules rules;
+  const auto& names = settings.operations.front().keys;
+  const bool keyed = std::any_of(
+      client.request().headers.begin(), client.request().headers.end(),
+      [&](const http::HeaderLine& line) { return names.contains(line.name); });
+  if (keyed) client.core().events.unmatched_keyed();
+  if (keyed && settings.config.unmatched_key == UnmatchedKey::refuse) {
+    Problem problem(Reason::not_idempotent_here);
+    co_await answer_problem(client, problem);
+    co_return;
+  }
+  co_await proxy(client, rules);
+}
+
+}  // namespace einmal::gateway
