@@ -28,8 +28,7 @@ Async<> answer_replay(ClientConnection& client, const Record& record, bool resol
   head.status = result.status;
   if (auto stored = http::parse_stored_headers(result.headers)) head.headers = std::move(*stored);
   http::Marks marks;
-  marks.status =
-      resolved ? http::IdempotencyStatus::resolved : http::IdempotencyStatus::replayed;
+  marks.status = resolved ? http::IdempotencyStatus::resolved : http::IdempotencyStatus::replayed;
   marks.expires = record.expires;
   marks.effect = result.effect;
   http::add_marks(head.headers, marks);

@@ -55,6 +55,7 @@ Async<> ClientConnection::serve() {
 
 Async<ClientConnection::Next> ClientConnection::read_head() {
   request_read_ = invited_ = false;
+  method_.clear();
   event_ = {};
   bool began = false;
   for (;;) {
@@ -126,6 +127,13 @@ http::Fed ClientConnection::poll_body() {
   if (fed.step == http::Step::error) close_ = true;
   event_.request_body += fed.body.size();
   return fed;
+}
+
+bool ClientConnection::is_body_here() {
+  const auto framing = parser().framing();
+  return request_read_ || framing == http::Framing::none ||
+         (framing == http::Framing::length &&
+          buffer().view().size() >= parser().content_length().value_or(0));
 }
 
 AnswerFraming ClientConnection::answer_framing(bool length_known) {

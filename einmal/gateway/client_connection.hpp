@@ -33,6 +33,8 @@ class ClientConnection : public Inbox<http::RequestParser> {
 
   /// `poll` that notes the end of the request and what is wrong with it.
   http::Fed poll_body();
+  /// Whether all of the body is here already, or there is none.
+  bool is_body_here();
   /// Whether the request was read to its end.
   bool is_request_read() const { return request_read_; }
 

@@ -294,10 +294,10 @@ Async<Executed> Attempt::finish(Learnt learnt) {
 Async<Executed> Attempt::nothing_sent() {
   upstream_.reset();
   Finished finished = co_await release();
-  Executed executed = http::Problem(
-      http::Reason::upstream_unreachable, why_none_ == NoUpstream::queue_full
-                                              ? "too many requests wait for it"
-                                              : "no connection could be made");
+  Executed executed =
+      http::Problem(http::Reason::upstream_unreachable, why_none_ == NoUpstream::queue_full
+                                                            ? "too many requests wait for it"
+                                                            : "no connection could be made");
   if (std::holds_alternative<finished::Unrecorded>(finished)) {
     executed = http::Problem(http::Reason::store_unavailable,
                              "the upstream could not be reached, and neither could the store");
@@ -390,8 +390,8 @@ Async<Finished> Attempt::make_durable(bool whole) {
   }
   Finished finished = finished::Recorded();
   if (!execution_) co_return finished;
-  const auto final = verdict_.outcome == http::Outcome::failed ? event::Final::failed
-                                                               : event::Final::completed;
+  const auto final =
+      verdict_.outcome == http::Outcome::failed ? event::Final::failed : event::Final::completed;
   Delivery<Finished> done(core_.loop);
   execution_->settle(final, stored_result(whole), verdict_.declared,
                      [&done](Finished with) { done.set(std::move(with)); });

@@ -3,6 +3,7 @@
 #include "einmal/gateway/answers.hpp"
 #include "einmal/gateway/execute.hpp"
 #include "einmal/gateway/keyed_request.hpp"
+#include "einmal/gateway/relay.hpp"
 #include "einmal/http/key_field.hpp"
 #include "einmal/http/negotiation.hpp"
 #include "einmal/http/write.hpp"
@@ -13,6 +14,56 @@ namespace {
 
 using http::Problem;
 using http::Reason;
+
+/// An execution that nobody waits for: its operation resource tells how it ended.
+Async<> execute_unattended(Core& core, std::shared_ptr<const KeyedRequest> request,
+                           std::unique_ptr<Execution> execution) {
+  const Executed executed = co_await execute(core, std::move(request), std::move(execution));
+}
+
+/// How a duplicate is answered that gets neither the execution nor a stored result.
+Problem duplicate_problem(const Begun& begun, const OperationConfig& config) {
+  if (const auto* mismatch = std::get_if<begun::Mismatch>(&begun)) {
+    Problem problem(Reason::key_reused, "use a new key for a new request");
+    problem.operation = operation_url(mismatch->operation_id);
+    return problem;
+  }
+  if (const auto* running = std::get_if<begun::InProgress>(&begun)) {
+    Problem problem(Reason::in_progress);
+    problem.retry_after = running->retry_after;
+    problem.operation = operation_url(running->operation_id);
+    return problem;
+  }
+  if (const auto* uncertain = std::get_if<begun::Uncertain>(&begun)) {
+    Problem problem(Reason::outcome_uncertain);
+    problem.status = config.uncertain_status;
+    problem.operation = operation_url(uncertain->record->operation_id);
+    if (uncertain->record->result) problem.upstream_status = uncertain->record->result->status;
+    return problem;
+  }
+  if (const auto* gone = std::get_if<begun::Gone>(&begun)) {
+    Problem problem(Reason::key_expired);
+    problem.operation = operation_url(gone->record->operation_id);
+    problem.expires = gone->record->expires;
+    return problem;
+  }
+  Problem problem(Reason::store_unavailable);
+  if (const auto* released = std::get_if<begun::Released>(&begun)) {
+    problem = Problem(Reason::released);
+    problem.retry_after = released->retry_after;
+  } else if (const auto* waiters = std::get_if<begun::TooManyWaiters>(&begun)) {
+    problem = Problem(Reason::too_many_waiters);
+    problem.retry_after = waiters->retry_after;
+  } else if (std::holds_alternative<begun::Incomparable>(begun)) {
+    problem = Problem(Reason::fingerprint_unknown);
+  } else if (const auto* over = std::get_if<begun::OverQuota>(&begun)) {
+    problem = Problem(Reason::quota);
+    problem.retry_after = over->retry_after;
+  } else if (std::holds_alternative<begun::Draining>(begun)) {
+    problem = Problem(Reason::draining);
+  }
+  return problem;
+}
 
 /// Frees a waiter's place soon after its client has left.
 class ClientWatch final : private Deadline {
@@ -61,7 +112,7 @@ class KeyedAnswer {
   Async<> execute_owned(std::unique_ptr<Execution> execution);
   Async<> answer_accepted(const OperationId& id);
   Async<> pass_on(UpstreamAnswer answer);
-  Async<> stream_rest(UpstreamAnswer& answer, const std::string& head, bool chunked);
+  Async<> stream(UpstreamAnswer& answer);
   Async<> refuse(Problem problem);
   void reached(Point point) {
     if (scope_) core_.observer.reached(point, *scope_, generation_);
@@ -139,7 +190,7 @@ Async<bool> KeyedAnswer::check_key(const http::KeyFound& key) {
 
 /// Asked only where a body is still to come: `begin` asks again.
 Async<bool> KeyedAnswer::check_quota() {
-  if (client_.poll_body_is_here()) co_return true;
+  if (client_.is_body_here()) co_return true;
   Delivery<std::optional<begun::OverQuota>> answered(core_.loop);
   core_.engine.check_quota(*scope_, [&answered](std::optional<begun::OverQuota> over) {
     answered.set(std::move(over));
@@ -157,8 +208,7 @@ std::optional<Problem> KeyedAnswer::cannot_hold(std::size_t bytes) {
   auto& body = request_->body;
   if (bytes > config_.max_request_body) {
     return Problem(Reason::body_too_large, "the limit of this operation is " +
-                                               std::to_string(config_.max_request_body) +
-                                               " bytes");
+                                               std::to_string(config_.max_request_body) + " bytes");
   }
   if (bytes <= body.capacity()) return std::nullopt;
   const auto size = std::min(std::max(bytes, 2 * body.size()), config_.max_request_body);
@@ -256,7 +306,7 @@ Async<> KeyedAnswer::answer(Begun begun) {
     if (in_flight_ == InFlight::operation) {
       co_await answer_accepted(record->operation_id);
     } else {
-      co_await answer_replay(client_, *record, replay->resolved, applied_);
+      co_await answer_replay(client_, *record, replay->resolved, !applied_.empty());
     }
     co_return;
   }
@@ -272,14 +322,16 @@ Async<> KeyedAnswer::answer(Begun begun) {
     co_await execute_owned(nullptr);
     co_return;
   }
-  co_await refuse(duplicate_problem(begun, config_));
+  Problem problem = duplicate_problem(begun, config_);
+  co_await refuse(std::move(problem));
 }
 
 Async<> KeyedAnswer::execute_owned(std::unique_ptr<Execution> execution) {
   if (execution) generation_ = execution->record().generation;
   if (execution && in_flight_ == InFlight::operation) {
     const OperationId id = execution->record().operation_id;
-    core_.loop.spawn(execute_unattended(core_, request_, std::move(execution)));
+    Async<> unattended = execute_unattended(core_, request_, std::move(execution));
+    core_.loop.spawn(std::move(unattended));
     co_await answer_accepted(id);
     co_return;
   }
@@ -309,7 +361,30 @@ Async<> KeyedAnswer::pass_on(UpstreamAnswer answer) {
     co_await client_.answer(head, answer.body);
     co_return;
   }
-  co_await stream_rest(client_, answer);
+  co_await stream(answer);
+}
+
+/// The record is settled without the body, so it may leave as it comes.
+Async<> KeyedAnswer::stream(UpstreamAnswer& answer) {
+  const auto framing = answer.rest->parser().framing();
+  const bool bounded = framing == http::Framing::length || framing == http::Framing::none;
+  const AnswerFraming to_client = client_.answer_framing(bounded);
+  add_framing(answer.head.headers, to_client);
+  client_.event().status = answer.head.status;
+  std::string out;
+  http::append_head(out, answer.head);
+  if (to_client.chunked) {
+    http::append_chunk(out, answer.body);
+  } else {
+    out.append(answer.body);
+  }
+  answer.body = Bytes();
+  const Relayed relayed =
+      co_await relay_body(client_, *answer.rest, out, to_client.chunked, config_.times.answer);
+  if (relayed == Relayed::upstream_failed) {
+    client_.close_after_answer();
+    client_.stream().reset();
+  }
 }
 
 Async<> KeyedAnswer::answer_accepted(const OperationId& id) {
@@ -347,9 +422,9 @@ Async<> answer_unmatched(ClientConnection& client) {
   const auto& settings = client.settings();
   http::UpstreamRules rules;
   const auto& names = settings.operations.front().keys;
-  const bool keyed = std::any_of(
-      client.request().headers.begin(), client.request().headers.end(),
-      [&](const http::HeaderLine& line) { return names.contains(line.name); });
+  const bool keyed =
+      std::any_of(client.request().headers.begin(), client.request().headers.end(),
+                  [&](const http::HeaderLine& line) { return names.contains(line.name); });
   if (keyed) client.core().events.unmatched_keyed();
   if (keyed && settings.config.unmatched_key == UnmatchedKey::refuse) {
     Problem problem(Reason::not_idempotent_here);

@@ -1,5 +1,6 @@
 #include "einmal/gateway/answers.hpp"
 #include "einmal/gateway/client_connection.hpp"
+#include "einmal/gateway/relay.hpp"
 #include "einmal/gateway/tunnel.hpp"
 #include "einmal/http/problem.hpp"
 #include "einmal/http/write.hpp"
@@ -21,9 +22,7 @@ class Exchange {
   Async<> send_body();
   Async<bool> send_piece(std::string_view piece);
   Async<> relay_answer();
-  Async<http::Fed> next_step();
   Async<> relay_head();
-  Async<> relay_body(AnswerFraming framing);
   Async<> fail(int status);
   Async<> stop_sending(Async<>& sending);
 
@@ -127,24 +126,10 @@ Async<> Exchange::stop_sending(Async<>& sending) {
   co_await sending;
 }
 
-Async<http::Fed> Exchange::next_step() {
-  for (;;) {
-    auto fed = upstream_->poll();
-    if (fed.step != http::Step::need_more) co_return fed;
-    upstream_->stream().expires_after(client_.settings().config.times.answer);
-    const IoResult got = co_await upstream_->fill(answering_ ? Buffer::large : Buffer::small);
-    if (got.ok()) continue;
-    timed_out_ = got.status == IoStatus::timed_out;
-    fed =
-        upstream_->parser().finish(got.status == IoStatus::end ? http::ResponseParser::End::clean
-                                                               : http::ResponseParser::End::broken);
-    co_return fed;
-  }
-}
-
 Async<> Exchange::relay_answer() {
+  const auto patience = client_.settings().config.times.answer;
   for (;;) {
-    const auto fed = co_await next_step();
+    const auto fed = co_await next_step(*upstream_, patience, Buffer::small, timed_out_);
     if (fed.step == http::Step::error) {
       co_await fail(timed_out_ ? 504 : 502);
       co_return;
@@ -192,40 +177,10 @@ Async<> Exchange::relay_head() {
   add_framing(head.headers, framing);
   http::append_head(out_, head);
   answering_ = true;
-  co_await relay_body(framing);
-}
-
-/// `out_` holds the head, which leaves together with the first piece of the body.
-Async<> Exchange::relay_body(AnswerFraming framing) {
-  for (;;) {
-    auto fed = upstream_->poll();
-    if (fed.step == http::Step::need_more) {
-      if (!out_.empty()) {
-        const bool ok = co_await client_.write(out_);
-        out_.clear();
-        if (!ok) co_return;
-      }
-      fed = co_await next_step();
-    }
-    bool ok = false;
-    if (fed.step == http::Step::body) {
-      if (framing.chunked) {
-        const http::ChunkHead size(fed.body.size());
-        out_.append(size.view());
-        ok = co_await client_.write(out_, fed.body, http::chunk_end);
-      } else {
-        ok = co_await client_.write(out_, fed.body);
-      }
-      out_.clear();
-    } else if (fed.step == http::Step::complete) {
-      if (framing.chunked) http::append_last_chunk(out_, upstream_->parser().trailers());
-      whole_ = true;
-      if (!out_.empty()) co_await client_.write(out_);
-    } else {
-      co_await fail(timed_out_ ? 504 : 502);
-    }
-    if (!ok) co_return;
-  }
+  const auto patience = client_.settings().config.times.answer;
+  const Relayed relayed = co_await relay_body(client_, *upstream_, out_, framing.chunked, patience);
+  whole_ = relayed == Relayed::whole;
+  if (relayed == Relayed::upstream_failed) co_await fail(502);
 }
 
 /// Without a readable answer: ours, or, once the client has begun to read one, a broken connection.
