@@ -264,38 +264,42 @@ Answer MemoryStore::on(const request::CountCaller& count, const Now& now) {
 // --- bounded batches
 
 Answer MemoryStore::on(const request::Overdue& overdue, const Now& now) {
-  std::vector<Scope> candidates;
+  std::vector<Scope> due;
   for (const auto& [scope, record] : records_) {
-    if (record.state == State::processing && record.lease) candidates.push_back(scope);
+    if (record.state == State::processing && record.lease) due.push_back(scope);
   }
   answer::Moved moved;
   const std::size_t limit = bounded(overdue.limit);
-  for (const Scope& scope : candidates) {
-    if (moved.changed == limit) break;
+  for (const Scope& scope : due) {
+    if (moved.changed == limit) {
+      const Step next = options_.decide(records_.at(scope), event::Overdue{}, now);
+      moved.more = std::holds_alternative<decision::BecameUncertain>(next.decision);
+      if (moved.more) break;
+      continue;
+    }
     const Decision decision = step(scope, event::Overdue{}, {}, now);
     if (std::holds_alternative<decision::BecameUncertain>(decision)) ++moved.changed;
   }
-  moved.more = moved.changed == limit;
   return moved;
 }
 
 Answer MemoryStore::on(const request::Sweep& sweep, const Now& now) {
   if (now.expiry_paused) return answer::Moved{};
-  std::vector<Scope> candidates;
+  std::vector<Scope> due;
   for (const auto& [scope, record] : records_) {
-    const auto due = sweep_due(record);
-    if (due && now.wall >= *due) candidates.push_back(scope);
+    const auto since = sweep_due(record);
+    if (since && now.wall >= *since) due.push_back(scope);
   }
   answer::Moved moved;
   const std::size_t limit = bounded(sweep.limit);
-  for (const Scope& scope : candidates) {
-    if (moved.changed + moved.stripped == limit) break;
+  moved.more = due.size() > limit;
+  if (moved.more) due.erase(due.begin() + static_cast<std::ptrdiff_t>(limit), due.end());
+  for (const Scope& scope : due) {
     const Decision decision = step(scope, event::Sweep{}, {}, now);
     const auto* ok = std::get_if<decision::Ok>(&decision);
     if (!ok) continue;
     ++(ok->record ? moved.stripped : moved.changed);
   }
-  moved.more = moved.changed + moved.stripped == limit;
   drop_old_audit(limit, now);
   return moved;
 }

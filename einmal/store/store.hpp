@@ -142,7 +142,7 @@ struct AuditRows {
 struct Moved {
   std::size_t changed = 0;   ///< Made uncertain; removed.
   std::size_t stripped = 0;  ///< Tombstones whose result was taken.
-  bool more = false;         ///< The limit was reached: ask again.
+  bool more = false;         ///< More are due: ask again.
 };
 struct Page {
   std::vector<StoredRecord> records;
