@@ -100,13 +100,11 @@ Decoder decoder_of(std::string_view coding) {
 std::vector<std::string> content_codings(const http::HeaderLines& headers) {
   std::vector<std::string> codings;
   for (const auto& line : headers) {
-    if (!http::iequals(line.name, "content-encoding")) continue;
+    if (line.name.size() != 16 || !http::iequals(line.name, "content-encoding")) continue;
     std::string_view rest = line.value;
-    while (!rest.empty()) {
-      const auto element = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(rest.size(), element.size() + 1));
-      std::string coding = lower_case(trimmed(element));
-      if (coding.empty() || coding == "identity") continue;
+    while (const auto element = http::next_list_element(rest)) {
+      std::string coding = lower_case(*element);
+      if (coding == "identity") continue;
       codings.push_back(coding == "x-gzip" ? "gzip" : std::move(coding));
     }
   }

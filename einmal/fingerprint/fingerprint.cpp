@@ -28,43 +28,47 @@ enum class BodyKind : std::uint8_t {
   broken_multipart = 'Y',
 };
 
-void write_headers(CanonicalWriter& out, const Rules& rules, const http::HeaderLines& headers) {
-  for (const auto& name : rules.headers) {
-    out.count(headers.count(name));
-    for (const auto& line : headers) {
-      if (http::iequals(line.name, name)) out.bytes(line.value);
-    }
+/// Calls `use` with the value of every line of that name (lower case).
+template <class Use>
+void for_each_line(const http::HeaderLines& headers, std::string_view name, const Use& use) {
+  for (const auto& line : headers) {
+    if (line.name.size() == name.size() && http::iequals(line.name, name)) use(line.value);
   }
 }
 
-/// The media type: absent, parsed, or as sent. Only one that could be parsed is returned.
-std::optional<Parameterised> write_media_type(CanonicalWriter& out,
-                                              const http::HeaderLines& headers) {
-  constexpr std::string_view name = "content-type";
-  const std::size_t lines = headers.count(name);
-  if (lines == 0) {
-    out.byte(0);
-    return std::nullopt;
-  }
-  std::optional<Parameterised> type;
-  if (lines == 1) type = parse_media_type(*headers.first(name));
+/// The number of lines and their values: absent, empty and repeated differ.
+void write_lines(CanonicalWriter& out, const http::HeaderLines& headers, std::string_view name) {
+  std::size_t lines = 0;
+  for_each_line(headers, name, [&](std::string_view) { ++lines; });
+  out.count(lines);
+  if (lines != 0) for_each_line(headers, name, [&](std::string_view value) { out.bytes(value); });
+}
+
+/// The media type of a request whose one Content-Type line can be parsed.
+std::optional<Parameterised> media_type(const http::HeaderLines& headers) {
+  std::string_view value;
+  std::size_t lines = 0;
+  for_each_line(headers, "content-type", [&](std::string_view line) {
+    value = line;
+    ++lines;
+  });
+  return lines == 1 ? parse_media_type(value) : std::nullopt;
+}
+
+void write_media_type(CanonicalWriter& out, const http::HeaderLines& headers,
+                      const std::optional<Parameterised>& type) {
   if (!type) {
-    out.byte(2);
-    out.count(lines);
-    for (const auto& line : headers) {
-      if (http::iequals(line.name, name)) out.bytes(line.value);
-    }
-    return std::nullopt;
-  }
-  out.byte(1);
-  if (is_multipart(*type)) {
+    out.byte(0);
+    write_lines(out, headers, "content-type");
+  } else if (is_multipart(*type)) {
+    out.byte(1);
     Parameterised without_boundary = *type;
     without_boundary.remove("boundary");
     without_boundary.write(out);
   } else {
+    out.byte(1);
     type->write(out);
   }
-  return type;
 }
 
 void write_as(CanonicalWriter& out, BodyKind kind, BytesView bytes) {
@@ -120,8 +124,9 @@ std::optional<Unusable> write_canonical_form(CanonicalWriter& out,
   out.bytes(rules.authority(input.authority));
   out.bytes(canonical_path(input.target));
   out.bytes(canonical_query(split_target(input.target).query));
-  write_headers(out, rules, input.headers);
-  const auto type = write_media_type(out, input.headers);
+  for (const auto& name : rules.headers) write_lines(out, input.headers, name);
+  const auto type = media_type(input.headers);
+  write_media_type(out, input.headers, type);
 
   const auto codings = content_codings(input.headers);
   if (codings.empty()) {

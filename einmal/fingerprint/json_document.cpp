@@ -42,10 +42,23 @@ constexpr unsigned char utf16_rank(unsigned char byte) {
                      : static_cast<unsigned char>(byte - 0x02);
 }
 
-std::uint64_t utf16_prefix(std::string_view name) {
+/// Up to eight bytes of `name`, which is followed by `behind` more bytes of memory, as a big-endian
+/// number padded with zeros.
+std::uint64_t load_prefix(std::string_view name, std::size_t behind) {
   std::uint64_t prefix = 0;
-  std::memcpy(&prefix, name.data(), std::min<std::size_t>(name.size(), 8));
-  prefix = __builtin_bswap64(prefix);
+  if (name.size() >= 8 || name.size() + behind >= 8) {
+    std::memcpy(&prefix, name.data(), 8);
+    prefix = __builtin_bswap64(prefix);
+    return name.size() >= 8 ? prefix : prefix & ~(~std::uint64_t{0} >> (8 * name.size()));
+  }
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    prefix |= std::uint64_t{static_cast<unsigned char>(name[i])} << (56 - 8 * i);
+  }
+  return prefix;
+}
+
+std::uint64_t utf16_prefix(std::string_view name, std::size_t behind) {
+  const std::uint64_t prefix = load_prefix(name, behind);
   if ((prefix & 0x8080808080808080u) == 0) return prefix;
   std::uint64_t ranked = 0;
   for (int shift = 56; shift >= 0; shift -= 8) {
@@ -109,8 +122,9 @@ class JsonHandler {
   bool on_key_part(string_view part, std::size_t, error_code&) { return add_part(part); }
   bool on_key(string_view part, std::size_t, error_code&) {
     const auto index = static_cast<std::uint32_t>(document_.nodes_.size());
-    add_text(JsonDocument::Kind::name, part);
-    document_.members_.push_back({utf16_prefix(document_.name(index)), index});
+    const JsonDocument::Node& node = add_text(JsonDocument::Kind::name, part);
+    const std::size_t behind = node.unescaped ? 0 : document_.text_.size() - node.begin - node.size;
+    document_.members_.push_back({utf16_prefix(document_.text(node), behind), index});
     return true;
   }
   bool on_string_part(string_view part, std::size_t, error_code&) { return add_part(part); }
@@ -138,8 +152,8 @@ class JsonHandler {
     return false;
   }
 
-  bool add(JsonDocument::Kind kind, std::uint32_t begin = 0, std::size_t size = 0,
-           bool unescaped = false) {
+  [[gnu::always_inline]] bool add(JsonDocument::Kind kind, std::uint32_t begin = 0,
+                                  std::size_t size = 0, bool unescaped = false) {
     const auto next = static_cast<std::uint32_t>(document_.nodes_.size() + 1);
     document_.nodes_.push_back({kind, unescaped, begin, static_cast<std::uint32_t>(size), next});
     return true;
@@ -185,13 +199,17 @@ class JsonHandler {
     return true;
   }
 
-  void add_text(JsonDocument::Kind kind, string_view last) {
-    if (!in_parts_ && is_in_text(last)) {
-      if (!nfc_ || is_ascii({last.data(), last.size()})) {
-        add(kind, offset_of(last), last.size());
-        return;
-      }
+  [[gnu::always_inline]] const JsonDocument::Node& add_text(JsonDocument::Kind kind,
+                                                            string_view last) {
+    if (!in_parts_ && is_in_text(last) && (!nfc_ || is_ascii({last.data(), last.size()}))) {
+      add(kind, offset_of(last), last.size());
+    } else {
+      add_unescaped(kind, last);
     }
+    return document_.nodes_.back();
+  }
+
+  void add_unescaped(JsonDocument::Kind kind, string_view last) {
     std::string& arena = document_.arena_;
     arena.append(last.data(), last.size());
     if (nfc_) arena.replace(arena_begin_, std::string::npos, to_nfc(arena.substr(arena_begin_)));
@@ -278,7 +296,9 @@ std::optional<std::uint32_t> JsonDocument::close_object(std::uint32_t object, st
 
 int compare_utf16(std::string_view a, std::string_view b) {
   const std::size_t common = std::min(a.size(), b.size());
-  for (std::size_t i = 0; i < common; ++i) {
+  std::size_t i = 0;
+  while (i + 64 <= common && std::memcmp(a.data() + i, b.data() + i, 64) == 0) i += 64;
+  for (; i < common; ++i) {
     if (a[i] == b[i]) continue;
     return utf16_rank(static_cast<unsigned char>(a[i])) <
                    utf16_rank(static_cast<unsigned char>(b[i]))

@@ -2,20 +2,18 @@
 
 #include <algorithm>
 
+#include "einmal/http/head.hpp"
+
 namespace einmal {
 
 namespace {
 
 enum class Backslash { escapes, stays };
 
-bool is_token_char(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-         (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
-}
-
+/// The token at the start of `text`, taken off; empty if there is none.
 std::string_view take_token(std::string_view& text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), is_token_char);
-  const auto token = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  const auto token = text.substr(0, text.find_first_of("/;= \t\""));
+  if (!http::is_token(token)) return {};
   text.remove_prefix(token.size());
   return token;
 }
@@ -46,9 +44,9 @@ std::optional<std::string> take_quoted(std::string_view& text, Backslash backsla
 
 /// `; name=value` again and again, to the end of `text`.
 bool take_parameters(std::string_view text, Backslash backslash, Parameterised& out) {
-  for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
+  for (text = http::trim(text); !text.empty(); text = http::trim(text)) {
     if (!take(text, ';')) return false;
-    text = trimmed(text);
+    text = http::trim(text);
     if (text.empty() || text.front() == ';') continue;
     std::string name = lower_case(take_token(text));
     if (name.empty() || out.find(name) != nullptr || !take(text, '=')) return false;
@@ -95,11 +93,7 @@ void Parameterised::write(CanonicalWriter& out) const {
 
 std::optional<Parameterised> parse_media_type(std::string_view text) {
   Parameterised type;
-  if (text == "application/json") {  // most of the time
-    type.value = text;
-    return type;
-  }
-  text = trimmed(text);
+  text = http::trim(text);
   type.value = lower_case(take_token(text));
   if (type.value.empty() || !take(text, '/')) return std::nullopt;
   const auto subtype = take_token(text);
@@ -118,7 +112,7 @@ std::optional<Parameterised> parse_media_type(std::string_view text) {
 
 std::optional<Parameterised> parse_disposition(std::string_view text) {
   Parameterised disposition;
-  text = trimmed(text);
+  text = http::trim(text);
   disposition.value = lower_case(take_token(text));
   if (disposition.value.empty()) return std::nullopt;
   if (!take_parameters(text, Backslash::stays, disposition)) return std::nullopt;
@@ -145,17 +139,6 @@ std::string lower_case(std::string_view text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
   }
   return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_char);
 }
 
 }  // namespace einmal

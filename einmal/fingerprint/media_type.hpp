@@ -36,9 +36,5 @@ bool is_multipart(const Parameterised& media_type);
 
 /// ASCII lower case.
 std::string lower_case(std::string_view text);
-/// Without surrounding blanks and tabs.
-std::string_view trimmed(std::string_view text);
-/// RFC 9110, 5.6.2.
-bool is_token(std::string_view text);
 
 }  // namespace einmal

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "einmal/fingerprint/media_type.hpp"
+#include "einmal/http/head.hpp"
 
 namespace einmal {
 
@@ -44,8 +45,8 @@ std::optional<MultipartPart> parse_part(BytesView bytes) {
     bytes.remove_prefix(end + 2);
     if (line.empty()) break;
     const auto colon = line.find(':');
-    if (colon == BytesView::npos || !is_token(line.substr(0, colon))) return std::nullopt;
-    part.headers.emplace_back(line.substr(0, colon), trimmed(line.substr(colon + 1)));
+    if (colon == BytesView::npos || !http::is_token(line.substr(0, colon))) return std::nullopt;
+    part.headers.emplace_back(line.substr(0, colon), http::trim(line.substr(colon + 1)));
   }
   part.content = bytes;
   return part;

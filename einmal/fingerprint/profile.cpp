@@ -72,7 +72,8 @@ Result<std::vector<std::string>> semantic_headers(const std::vector<std::string>
   for (const auto& header : configured) {
     const std::string name = lower_case(header);
     const std::string where = "fingerprint header " + quoted_for_reason(header);
-    if (!is_token(name)) return failure(ErrorCode::invalid, where + " is no header field name");
+    if (!http::is_token(name))
+      return failure(ErrorCode::invalid, where + " is no header field name");
     if (const Unfit* unfit = find_unfit(name)) {
       return failure(ErrorCode::invalid, where + " " + std::string(unfit->why) + "; remove it");
     }

@@ -37,6 +37,17 @@ void append_escape(std::string& out, unsigned char byte) {
   out.push_back(upper_hex[byte & 15]);
 }
 
+/// Whether a path that begins with a slash is its own canonical form: a look before the work.
+bool is_canonical(std::string_view path) {
+  char before = '\0';
+  for (const char c : path) {
+    if (c <= 0x20 || c >= 0x7f || c == '%') return false;
+    if (before == '/' && (c == '/' || c == '.')) return false;
+    before = c;
+  }
+  return before != '/' || path.size() == 1;
+}
+
 std::string spell_path(std::string_view path) {
   std::string out;
   out.reserve(path.size());
@@ -121,6 +132,7 @@ std::string canonical_path(std::string_view target) {
   const auto parts = split_target(target);
   if (parts.path.empty()) return parts.authority.empty() ? std::string() : "/";
   if (parts.path.front() != '/') return std::string(parts.path);
+  if (is_canonical(parts.path)) return std::string(parts.path);
   const std::string spelled = spell_path(parts.path);
   std::string out;
   out.reserve(spelled.size());
@@ -134,6 +146,7 @@ std::string canonical_query(std::string_view query) {
   struct Pair {
     std::size_t begin, name_end, end;  // in `spelled`
   };
+  if (query.empty()) return {};
   std::string spelled;
   spelled.reserve(query.size() + query.size() / 4);
   std::vector<Pair> pairs;
