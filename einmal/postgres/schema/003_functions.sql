@@ -1,0 +1,340 @@
+-- The contract for every language (docs/postgres.md): called in the caller's own transaction, committed
+-- and undone with it. They run with the rights of their owner, so that a caller needs none on the tables.
+
+create type einmal.claimed as (
+  -- execute replay mismatch other_profile in_progress uncertain gone
+  decision      text,
+  generation    bigint,        -- execute: the fencing token
+  owner         uuid,          -- execute: names this attempt in complete, fail, release, renew, mark_uncertain
+  operation_id  uuid,          -- of the record; null when it is not visible yet
+  status        integer,       -- replay: the stored result
+  headers       bytea,
+  body          bytea,         -- null: not kept; rebuild it from resource_id
+  resource_id   text,
+  retry_after   interval,      -- in_progress: when to come again; 0: start a new transaction at once
+  representation_version integer,
+  attempts      integer,       -- execute: more than 1 after a takeover
+  repeated      boolean,       -- execute: this owner's own claim again
+  resolved      boolean,       -- replay: the result was given by an operator or reconciler
+  effect_known  boolean,       -- replay: false for a result that leaves the effect open
+  profile       bytea);        -- other_profile: compute the fingerprint under this one and claim again
+
+-- Claims the key for one execution. lease null: same transaction - it must be completed, failed or released
+-- before COMMIT. With a lease: commit, work, then complete in a transaction of its own before the lease ends.
+create function einmal.claim(
+  caller text, operation text, key text, fingerprint bytea,
+  lease interval default null, retention interval default '24 h',
+  on_lease_expiry text default 'uncertain', in_flight text default 'reject', wait interval default '5 s',
+  namespace text default 'app', owner uuid default gen_random_uuid(), profile bytea default '\x',
+  after_expiry text default 'new', tombstone interval default null)
+  returns einmal.claimed language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  s einmal.step;
+  c einmal.claimed;
+  oe smallint := case on_lease_expiry when 'uncertain' then 1 when 'takeover' then 2 end;
+  ae smallint := case after_expiry when 'new' then 1 when 'refuse' then 2 end;
+  patience interval := case in_flight when 'reject' then interval '0' when 'wait' then greatest(wait, interval '0') end;
+  ns bytea := einmal._utf8(namespace);
+  who bytea := einmal._utf8(caller);
+  op bytea := einmal._utf8(operation);
+  k bytea := einmal._utf8(key);
+  d uuid := einmal._digest(ns, who, op, k);
+begin
+  perform einmal._check_scope(namespace, caller, operation, key);
+  if oe is null or ae is null or patience is null then
+    raise exception 'einmal.claim: on_lease_expiry is uncertain or takeover, after_expiry new or refuse, in_flight reject or wait'
+      using errcode = 'invalid_parameter_value';
+  elsif fingerprint is null or octet_length(fingerprint) <> 32 or profile is null or octet_length(profile) not in (0, 32) then
+    raise exception 'einmal.claim: fingerprint must be 32 bytes (sha256), profile 0 or 32'
+      using errcode = 'invalid_parameter_value';
+  elsif owner is null then
+    raise exception 'einmal.claim: owner must not be null; leave it out to have one drawn'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  lease := einmal._duration('lease', lease, '10 ms', '24 h');
+  retention := einmal._duration('retention', coalesce(retention, '0'), '1 ms', '87672 h');
+  tombstone := einmal._duration('tombstone', coalesce(tombstone, '720 h'), '1 ms', '87672 h');
+  perform einmal._durable();
+
+  if current_setting('transaction_isolation') = 'read committed' then
+    s := einmal._claim(d, ns, who, op, k, profile, null, fingerprint, lease, oe, retention, ae,
+                       tombstone, owner, gen_random_uuid(), lease is null, patience, null);
+  else
+    begin
+      s := einmal._claim(d, ns, who, op, k, profile, null, fingerprint, lease, oe, retention, ae,
+                         tombstone, owner, gen_random_uuid(), lease is null, patience, null);
+    exception when serialization_failure or unique_violation then
+      s := null;
+      s.decision := 'outdated';  -- it came, or changed, after this transaction's snapshot
+    end;
+  end if;
+
+  c.decision := case when s.decision in ('busy', 'outdated') then 'in_progress' else s.decision end;
+  c.operation_id := (s.r).operation_id;
+  if s.decision = 'execute' then
+    c.generation := (s.r).generation;
+    c.owner := (s.r).owner;
+    c.attempts := (s.r).attempts;
+    c.repeated := s.repeated;
+  elsif s.decision = 'replay' then
+    c.status := (s.r).status;
+    c.headers := (s.r).headers;
+    c.body := case when (s.r).body_kept = 1 then (s.r).body end;
+    c.resource_id := einmal._text((s.r).resource_id);
+    c.representation_version := (s.r).representation_version;
+    c.resolved := (s.r).settled_by in (2, 3);
+    c.effect_known := (s.r).effect = 1;
+  elsif s.decision = 'other_profile' then
+    c.profile := (s.r).profile;
+  elsif s.decision = 'outdated' then
+    c.retry_after := interval '0';
+  elsif s.decision = 'busy' then
+    c.retry_after := interval '1 s';
+  elsif s.decision = 'in_progress' then
+    c.retry_after := greatest(interval '1 s', least(interval '10 s', s.at - (s.r).claimed, s.lease_left));
+  end if;
+  return c;
+end $$;
+
+create function einmal._check_scope(namespace text, caller text, operation text, key text) returns void
+language plpgsql as $$
+begin
+  if namespace is null or octet_length(namespace) not between 1 and 1024
+      or caller is null or octet_length(caller) not between 1 and 1024
+      or operation is null or octet_length(operation) not between 1 and 1024 then
+    raise exception 'einmal: namespace, caller and operation must have 1 to 1024 bytes'
+      using errcode = 'invalid_parameter_value';
+  elsif key is null or octet_length(key) not between 1 and 255 or key ~ '[^\x21-\x7e]' then
+    raise exception 'einmal: the idempotency key must have 1 to 255 visible ASCII characters'
+      using errcode = 'invalid_parameter_value';
+  end if;
+end $$;
+
+-- The same length without days and months, whose length would depend on the time zone; null stays null.
+create function einmal._duration(name text, length interval, shortest interval, longest interval) returns interval
+language plpgsql immutable as $$
+begin
+  if length < shortest or length > longest then
+    raise exception 'einmal.claim: % must be within % and %', name, shortest, longest
+      using errcode = 'invalid_parameter_value';
+  end if;
+  return make_interval(secs => extract(epoch from length)::double precision);
+end $$;
+
+create function einmal._finish(
+  kind text, namespace text, caller text, operation text, key text, generation bigint, owner uuid,
+  outcome smallint, status integer, body bytea, headers bytea, resource_id text, representation_version integer)
+  returns text language plpgsql as $$
+declare
+  res einmal.result;
+  s einmal.step;
+  ns bytea := einmal._utf8(namespace);
+  who bytea := einmal._utf8(caller);
+  op bytea := einmal._utf8(operation);
+  k bytea := einmal._utf8(key);
+begin
+  perform einmal._check_scope(namespace, caller, operation, key);
+  if generation is null or owner is null then
+    raise exception 'einmal.%: generation and owner are those that claim returned', kind
+      using errcode = 'invalid_parameter_value';
+  elsif (kind = 'settle' and status is null) or status not between 100 and 999 then
+    raise exception 'einmal: status must be within 100 and 999' using errcode = 'invalid_parameter_value';
+  end if;
+  if status is not null then
+    res := (status, coalesce(headers, ''), coalesce(body, ''), case when body is null then 6 else 1 end, 1,
+            coalesce(representation_version, 1), einmal._utf8(resource_id));
+  end if;
+  perform einmal._durable();
+  s := einmal._owner_event(kind, einmal._digest(ns, who, op, k), ns, who, op, k, generation, owner, outcome, true, 2::smallint, res, true, null);
+  return case s.decision when 'became_uncertain' then 'uncertain' else s.decision end;
+end $$;
+
+-- ok: settled, now or by this owner before; lost: another generation owns the key, or somebody settled it.
+-- body null: not kept; a replay gives status, headers, resource_id and representation_version.
+create function einmal.complete(
+  caller text, operation text, key text, generation bigint, owner uuid, status integer, body bytea default null,
+  headers bytea default '\x', resource_id text default null, namespace text default 'app',
+  representation_version integer default 1)
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._finish('settle', namespace, caller, operation, key, generation, owner, 1::smallint, status, body,
+                        headers, resource_id, representation_version);
+end $$;
+
+-- A refusal that was decided for good and is replayed like a success.
+create function einmal.fail(
+  caller text, operation text, key text, generation bigint, owner uuid, status integer, body bytea default null,
+  headers bytea default '\x', resource_id text default null, namespace text default 'app',
+  representation_version integer default 1)
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._finish('settle', namespace, caller, operation, key, generation, owner, 2::smallint, status, body,
+                        headers, resource_id, representation_version);
+end $$;
+
+-- This attempt had no effect: the key is free again. uncertain: an attempt before may have had one.
+create function einmal.release(
+  caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app')
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._finish('release', namespace, caller, operation, key, generation, owner, null, null, null, null, null, null);
+end $$;
+
+-- The lease starts again with its own length.
+create function einmal.renew(
+  caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app')
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._finish('renew', namespace, caller, operation, key, generation, owner, null, null, null, null, null, null);
+end $$;
+
+-- The outcome is unknown. status and what follows: what the other side sent, kept as evidence.
+create function einmal.mark_uncertain(
+  caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app',
+  status integer default null, body bytea default null, headers bytea default '\x')
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._finish('mark_uncertain', namespace, caller, operation, key, generation, owner, null, status, body,
+                        headers, null, null);
+end $$;
+
+-- Its owner stops before it knows: under takeover the lease is over at once, otherwise uncertain.
+create function einmal.abandon(
+  caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app')
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._finish('abandon', namespace, caller, operation, key, generation, owner, null, null, null, null, null, null);
+end $$;
+
+-- The idempotency key to hand to another system, for one step of the operation or (step null) for all of it. It
+-- names the scope and the step, and is the same across takeover, release, free and expiry: 64 hexadecimal digits.
+create function einmal.derive_key(
+  caller text, operation text, key text, step text default null, namespace text default 'app')
+  returns text language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  perform einmal._check_scope(namespace, caller, operation, key);
+  return encode(sha256(einmal._part('einmal derived key 1') || einmal._part(
+      einmal._part(einmal._utf8(namespace)) || einmal._part(einmal._utf8(caller))
+      || einmal._part(einmal._utf8(operation)) || einmal._part(einmal._utf8(key)))
+    || coalesce(einmal._part(einmal._utf8(step)), '')), 'hex');
+end $$;
+
+create function einmal._operate(
+  kind text, namespace text, caller text, operation text, key text, generation bigint, target smallint,
+  res einmal.result, settled_by smallint, force boolean, evidence text) returns text language plpgsql as $$
+declare
+  s einmal.step;
+  ns bytea := einmal._utf8(namespace);
+  who bytea := einmal._utf8(caller);
+  op bytea := einmal._utf8(operation);
+  k bytea := einmal._utf8(key);
+begin
+  perform einmal._check_scope(namespace, caller, operation, key);
+  perform einmal._durable();
+  s := einmal._operator_event(kind, einmal._digest(ns, who, op, k), ns, who, op, k, generation, target, res,
+    settled_by, force, einmal._utf8(session_user), coalesce(einmal._utf8(evidence), ''));
+  return s.decision;
+end $$;
+
+-- Settles a record whose outcome is uncertain. ok, or changed: not the generation that was looked at, or no
+-- longer uncertain; look again. outcome freed means: this request can no longer have an effect.
+-- force: also a record that is still processing.
+create function einmal.resolve(
+  caller text, operation text, key text, generation bigint, outcome text, evidence text,
+  status integer default null, body bytea default null, headers bytea default '\x', resource_id text default null,
+  force boolean default false, namespace text default 'app', representation_version integer default 1)
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  target smallint := case outcome when 'completed' then 2 when 'failed' then 3 when 'freed' then 5 end;
+  res einmal.result;
+begin
+  if target is null then
+    raise exception 'einmal.resolve: outcome is completed, failed or freed' using errcode = 'invalid_parameter_value';
+  elsif target <> 5 and (status is null or status not between 100 and 999) then
+    raise exception 'einmal.resolve: completed and failed need a status within 100 and 999'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if target <> 5 then
+    res := (status, coalesce(headers, ''), coalesce(body, ''), case when body is null then 5 else 1 end, 1,
+            coalesce(representation_version, 1), einmal._utf8(resource_id));
+  end if;
+  return einmal._operate('resolve', namespace, caller, operation, key, generation, target, res, 2::smallint,
+                         coalesce(force, false), evidence);
+end $$;
+
+-- A record without a lease whose owner is gone for good becomes uncertain.
+create function einmal.doubt(
+  caller text, operation text, key text, generation bigint, evidence text, namespace text default 'app')
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._operate('doubt', namespace, caller, operation, key, generation, null, null, null, false, evidence);
+end $$;
+
+-- Removes a settled record before its time: the next request with the key executes.
+create function einmal.forget(
+  caller text, operation text, key text, generation bigint, evidence text, namespace text default 'app')
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  return einmal._operate('forget', namespace, caller, operation, key, generation, null, null, null, false, evidence);
+end $$;
+
+create type einmal.moved as (changed integer, stripped integer, more boolean);
+
+-- Turns records whose lease is over, and which promised it, into uncertain ones. At most `batch` of them.
+create function einmal.overdue(batch integer default 200) returns einmal.moved
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  moved einmal.moved := (0, 0, false);
+  t timestamptz := einmal.now();
+  d uuid;
+  s einmal.step;
+begin
+  perform einmal._durable();
+  for d in
+    select digest from einmal.record
+      where state = 1 and ((on_lease_expiry = 1 and lease_end <= t) or lease_end > t + lease)
+      order by lease_end
+  loop
+    s := einmal._clock_event('overdue', d, null);
+    if s.decision = 'became_uncertain' then
+      moved.changed := moved.changed + 1;
+    end if;
+    if moved.changed >= batch then
+      moved.more := true;
+      exit;
+    end if;
+  end loop;
+  return moved;
+end $$;
+
+-- Removes records past their retention and tombstone, takes the result from tombstones, drops audit rows older
+-- than audit_retention. At most `batch` of each; safe to run from many sessions at once.
+create function einmal.sweep(batch integer default 200, audit_retention interval default '9600 h') returns einmal.moved
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  moved einmal.moved := (0, 0, false);
+  dropped integer;
+  t timestamptz := einmal.now();
+  d uuid;
+  s einmal.step;
+begin
+  if einmal._paused() then
+    return moved;
+  end if;
+  for d in
+    select digest from einmal.record where due <= t order by due
+  loop
+    s := einmal._clock_event('sweep', d, false);  -- busy: another session sweeps it, or uses it
+        if s.decision = 'ok' and (s.r).digest is null then
+      moved.changed := moved.changed + 1;
+    elsif s.decision = 'ok' then
+      moved.stripped := moved.stripped + 1;
+    end if;
+    exit when moved.changed + moved.stripped >= batch;
+  end loop;
+  delete from einmal.audit where id in (
+    select id from einmal.audit where at <= t - audit_retention order by at limit batch for update skip locked);
+  get diagnostics dropped = row_count;
+  moved.more := moved.changed + moved.stripped >= batch or dropped = batch;
+  return moved;
+end $$;
