@@ -1,7 +1,12 @@
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "einmal/base/clock.hpp"
+#include "einmal/engine/observer.hpp"
+#include "einmal/gateway/config.hpp"
 
 /// The subcommands of `einmal`. Each takes what its options said and returns the exit code:
 /// 0 done, 1 the command failed, 2 usage or configuration error. Each prints for a person;
@@ -9,17 +14,94 @@
 
 namespace einmal::programs {
 
-struct ListenAddress {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 0;
-};
-
 struct ShopOptions {
-  ListenAddress listen;
+  HostPort listen{"127.0.0.1", 0};
   std::string ledger;
   bool idempotent = false;
 };
 /// Serves the demo shop until SIGTERM or SIGINT.
 int shop(const ShopOptions& options);
+
+struct DemoOptions {
+  bool plain = false;  ///< No colours, whatever the terminal.
+};
+/// Starts a shop and a gateway as children and walks through what is promised. 1: a promise broke.
+int demo(const DemoOptions& options);
+
+struct GatewayOptions {
+  std::string config;  ///< A file; or, where that is empty:
+  std::optional<std::string> listen, upstream, store, caller;
+  bool check = false;
+};
+/// Serves until SIGTERM or SIGINT has drained it; the second one ends it at once. SIGHUP reads the
+/// configuration file again. With `check` only says whether it would start.
+int gateway(const GatewayOptions& options, Observer& observer);
+
+/// One record, by scope or by operation id.
+struct RecordName {
+  std::string name_space = "gateway";
+  std::string caller, operation, key;
+  std::string id;
+};
+struct RecordsCommon {
+  std::string store;
+  bool json = false;
+  bool reveal = false;  ///< Show keys and callers as they are, not as digests.
+};
+struct ListOptions {
+  RecordsCommon common;
+  std::optional<std::string> name_space, caller, operation;
+  std::vector<std::string> states;
+  std::optional<Duration> min_age;
+  std::size_t limit = 100;
+};
+int records_list(const ListOptions& options);
+
+struct ShowOptions {
+  RecordsCommon common;
+  RecordName record;
+};
+int records_show(const ShowOptions& options);
+
+struct ChangeOptions {
+  RecordsCommon common;
+  RecordName record;
+  std::string evidence;
+  bool dry_run = false;
+  bool yes = false;
+};
+struct ResolveOptions {
+  ChangeOptions change;
+  bool completed = false, failed = false, free = false, force = false;
+  int status = 0;
+  std::string body_file;
+  bool no_body = false;
+  std::vector<std::string> headers;
+  bool quiet = false;  ///< Say nothing when it went well.
+};
+int records_resolve(const ResolveOptions& options);
+int records_forget(const ChangeOptions& options);
+int records_stats(const RecordsCommon& options);
+
+struct SweepOptions {
+  std::string store;
+  bool dry_run = false;
+};
+/// Turns overdue records uncertain and removes what is past its retention, until nothing is left.
+int sweep(const SweepOptions& options);
+
+struct MigrateOptions {
+  std::string store;
+  bool after_restore = false;
+  bool yes = false;
+};
+/// Brings the store's schema up to date; after a restore moves the generations on.
+int migrate(const MigrateOptions& options);
+
+struct DoctorOptions {
+  std::string store, config;
+};
+/// Looks at a configuration or store as an operator would, and says what needs a hand.
+int doctor(const DoctorOptions& options);
 
 }  // namespace einmal::programs

@@ -384,8 +384,8 @@ void read_policies(Section& section, Policies& policies) {
   section.duration("tombstone", policies.tombstone, shortest, ten_years);
 }
 
-/// What [defaults] and [[operation]] share.
-void read_operation_settings(Section& section, OperationConfig& operation) {
+/// What [defaults] and [[operation]] share. `grace_given`: somebody has set store_grace.
+void read_operation_settings(Section& section, OperationConfig& operation, bool& grace_given) {
   read_key(section, operation.key);
   section.choice(
       "in_flight", operation.in_flight,
@@ -404,6 +404,7 @@ void read_operation_settings(Section& section, OperationConfig& operation) {
   section.choice("replay", operation.replay,
                  {{"stored", ReplayMode::stored}, {"resource", ReplayMode::resource}});
   section.count("uncertain_status", operation.uncertain_status, 409, 504);
+  grace_given |= section.find("store_grace") != nullptr;
   section.duration("store_grace", operation.store_grace, shortest, hours(1));
   section.choice("on_store_failure", operation.on_store_failure,
                  {{"closed", OnStoreFailure::closed}, {"open", OnStoreFailure::open}});
@@ -422,7 +423,7 @@ void read_operation_settings(Section& section, OperationConfig& operation) {
   read_times(section, operation.times);
 }
 
-void read_operation(Section& section, OperationConfig& operation) {
+void read_operation(Section& section, OperationConfig& operation, bool grace_given) {
   section.text("name", operation.name);
   section.text("title", operation.title);
   const auto* node = section.find("match");
@@ -434,12 +435,15 @@ void read_operation(Section& section, OperationConfig& operation) {
     if (operation.match.path.empty())
       section.problem(*node, "match", "a method and a path are needed, such as \"POST /orders\"");
   }
-  read_operation_settings(section, operation);
+  read_operation_settings(section, operation, grace_given);
+  // The default fits the default lease; a shorter lease brings its own.
+  const auto& lease = operation.policies.lease;
+  if (!grace_given && lease && operation.store_grace >= *lease) operation.store_grace = *lease / 2;
 }
 
 /// Line by line: `[[operation]] "name"` names the operation whose settings are wrong.
 void read_operations(Problems& problems, Section& root, const OperationConfig& defaults,
-                     GatewayConfig& config) {
+                     bool grace_given, GatewayConfig& config) {
   const auto* node = root.find("operation");
   if (!node) return;
   const auto* tables = node->as_array();
@@ -450,7 +454,7 @@ void read_operations(Problems& problems, Section& root, const OperationConfig& d
     auto operation = defaults;
     const auto name = (*table)["name"].value_or(std::string());
     Section section(problems, *table, "operation \"" + name + "\"");
-    read_operation(section, operation);
+    read_operation(section, operation, grace_given);
     section.finish();
     const auto title = "operation \"" + operation.name + "\" ";
     for (const auto& problem : gateway::problems_of(operation))
@@ -498,9 +502,10 @@ Result<GatewayConfig> parse_config(std::string_view text, const std::string& fil
   });
   OperationConfig defaults;
   defaults.times = config.times;
+  bool grace_given = false;
   root.section("defaults", "[defaults]",
-               [&](Section& section) { read_operation_settings(section, defaults); });
-  read_operations(problems, root, defaults, config);
+               [&](Section& section) { read_operation_settings(section, defaults, grace_given); });
+  read_operations(problems, root, defaults, grace_given, config);
   root.finish();
   for (const auto& problem : gateway::problems_of_rest(config))
     problems.add(parsed.source(), problem);

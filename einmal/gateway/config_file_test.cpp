@@ -160,8 +160,9 @@ TEST(ConfigFile, refuses_unsafe_combinations) {
   };
   EXPECT_THAT(refused(with("on_store_failure = \"open\"\non_lease_expiry = \"takeover\"\n")),
               HasSubstr("choose one"));
-  EXPECT_THAT(refused(with("lease = \"5s\"\n")), HasSubstr("store_grace"));
-  accepted(with("lease = \"5s\"\nstore_grace = \"4s\"\n"));
+  EXPECT_THAT(refused(with("lease = \"5s\"\nstore_grace = \"5s\"\n")), HasSubstr("store_grace"));
+  EXPECT_EQ(accepted(with("lease = \"4s\"\n")).operations[0].store_grace, 2s)
+      << "the default gives way to a short lease";
   EXPECT_THAT(refused(with("uncertain_status = 500\n")), HasSubstr("504 or 409"));
   EXPECT_THAT(refused(with("reconcile = { request = \"GET /a?key={key}\", absent = [\"404\"] }\n")),
               HasSubstr("quiescence"));

@@ -1,0 +1,36 @@
+#include "store_url.hpp"
+
+#include <filesystem>
+
+#include "einmal/sqlite/sqlite_store.hpp"
+
+namespace einmal::programs {
+
+namespace {
+constexpr std::string_view sqlite = "sqlite:";
+}
+
+Result<std::unique_ptr<Store>> open_store(const std::string& url, const StoreSettings& settings,
+                                          const Clock& clock, Random& random) {
+  if (url.starts_with(sqlite) && url.size() > sqlite.size()) {
+    SqliteOptions options;
+    options.create = settings.create;
+    options.audit_retention = settings.audit_retention;
+    return open_sqlite_store(url.substr(sqlite.size()), options, clock, random);
+  }
+  return failure(ErrorCode::invalid, "store: '" + shown_url(url) + "' is not sqlite:PATH");
+}
+
+bool store_exists(const std::string& url) {
+  return !url.starts_with(sqlite) || std::filesystem::exists(url.substr(sqlite.size()));
+}
+
+std::string shown_url(std::string_view url) {
+  const auto scheme = url.find("://");
+  const auto at = url.rfind('@');
+  if (scheme == std::string_view::npos || at == std::string_view::npos || at < scheme)
+    return std::string(url);
+  return std::string(url.substr(0, scheme + 3)) + "..." + std::string(url.substr(at));
+}
+
+}  // namespace einmal::programs

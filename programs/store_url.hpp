@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "einmal/base/clock.hpp"
+#include "einmal/base/random.hpp"
+#include "einmal/store/store.hpp"
+
+namespace einmal::programs {
+
+struct StoreSettings {
+  bool create = true;  ///< Make the file or schema if it is not there.
+  Duration audit_retention = std::chrono::hours(24 * 400);
+};
+
+/// Opens the store that a URL names: `sqlite:PATH`. Errors: invalid for any other URL; those of the
+/// driver otherwise. Clock and Random must outlive the store.
+Result<std::unique_ptr<Store>> open_store(const std::string& url, const StoreSettings& settings,
+                                          const Clock& clock, Random& random);
+
+/// Whether there is something to open: false only for a file that does not exist.
+bool store_exists(const std::string& url);
+
+/// The URL without credentials, for people to read.
+std::string shown_url(std::string_view url);
+
+}  // namespace einmal::programs
