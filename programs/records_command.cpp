@@ -200,7 +200,7 @@ int records_list(const ListOptions& options) {
 int records_show(const ShowOptions& options) {
   const OpenStore store(options.common.store);
   if (!store.result()) return complain(store.result().error());
-  const auto found = found_or_exit(*store, options.record, options.common.reveal);
+  const auto found = found_or_exit(*store, options.record, true);
   if (const auto* code = std::get_if<int>(&found)) return *code;
   const auto& record = std::get<StoredRecord>(found);
   request::ReadAudit history;

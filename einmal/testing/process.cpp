@@ -92,7 +92,7 @@ void ChildProcess::collect(int descriptor, std::string& into) {
     if (got < 0 && errno == EINTR) continue;
     const std::lock_guard lock(mutex_);
     if (got <= 0) {
-      if (&into == &output_) output_ended_ = true;
+      (&into == &output_ ? output_ended_ : errors_ended_) = true;
       changed_.notify_all();
       break;
     }
@@ -115,6 +115,11 @@ std::optional<std::string> ChildProcess::wait_for_line(std::string_view part, Mi
     return true;
   });
   return found;
+}
+
+void ChildProcess::wait_for_output_end() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, patience, [&] { return output_ended_ && errors_ended_; });
 }
 
 std::string ChildProcess::output() const {

@@ -39,6 +39,8 @@ class ChildProcess {
   /// The first line of standard output that contains `part`; nothing if the output ended or
   /// `patience` is over before it came.
   std::optional<std::string> wait_for_line(std::string_view part, Milliseconds wait = patience);
+  /// Waits until both of its outputs are at their end: after its exit everything has been read.
+  void wait_for_output_end();
   /// What it has written so far.
   std::string output() const;
   std::string errors() const;
@@ -61,7 +63,7 @@ class ChildProcess {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string output_, errors_;
-  bool output_ended_ = false;
+  bool output_ended_ = false, errors_ended_ = false;
   std::thread output_reader_, error_reader_;
 };
 
