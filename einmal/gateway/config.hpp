@@ -11,6 +11,8 @@
 #include "einmal/base/clock.hpp"
 #include "einmal/core/record.hpp"
 #include "einmal/engine/engine.hpp"
+#include "einmal/http/problem.hpp"
+#include "einmal/http/status_class.hpp"
 
 /// What a gateway is told, as plain values with the contract's defaults. Text formats (TOML file,
 /// command line) are read into it elsewhere; a configuration that reached a Gateway was checked.
@@ -60,10 +62,8 @@ enum class ReplayMode : std::uint8_t { stored, resource };
 enum class OnStoreFailure : std::uint8_t { closed, open };
 enum class UnmatchedKey : std::uint8_t { pass, refuse };
 enum class Discovery : std::uint8_t { callers, public_, off };
-enum class Dialect : std::uint8_t { ietf, stripe };
-
-/// What a status or `Einmal-Outcome` says about the attempt that was answered.
-enum class DeclaredOutcome : std::uint8_t { completed, failed, released, uncertain };
+using Dialect = http::Dialect;
+using DeclaredOutcome = http::Outcome;
 
 struct UpstreamConfig {
   std::vector<UpstreamAddress> addresses;  ///< At least one.
@@ -195,6 +195,15 @@ struct OperationConfig {
   UpstreamTimes times;
   friend bool operator==(const OperationConfig&, const OperationConfig&) = default;
 
+  /// What covers every POST and PATCH where no operation is configured: it has no name and no
+  /// match, and is named by method and canonical path.
+  static OperationConfig built_in() {
+    OperationConfig operation;
+    operation.key.required = false;
+    operation.in_flight = InFlight::wait;
+    return operation;
+  }
+
   static Policies default_policies() {
     Policies policies;
     policies.lease = seconds(30);
@@ -202,8 +211,7 @@ struct OperationConfig {
   }
 };
 
-/// The whole of it. Without operations the gateway makes one for every POST and PATCH: key
-/// optional, in flight wait 5 s, named by method and canonical path.
+/// The whole of it.
 struct GatewayConfig {
   HostPort listen{"127.0.0.1", 8080};
   std::optional<ServerTls> tls;
@@ -211,6 +219,9 @@ struct GatewayConfig {
   std::string name_space = "gateway";
   std::string store_url = "sqlite:einmal.db";
   Duration audit_retention = std::chrono::hours(24 * 400);
+  /// When an operator accepted the wall clock after a jump (docs: an old acceptance accepts no
+  /// later jump).
+  std::optional<WallTime> accept_time;
   UpstreamConfig upstream;
   UpstreamTimes times;  ///< For what matches no operation.
   CallerConfig caller;
@@ -224,6 +235,8 @@ struct GatewayConfig {
   Dialect dialect = Dialect::ietf;
   std::optional<CorsConfig> cors;
   std::vector<OperationConfig> operations;
+  /// Used while `operations` is empty: OperationConfig::built_in with what [defaults] says.
+  OperationConfig built_in = OperationConfig::built_in();
   friend bool operator==(const GatewayConfig&, const GatewayConfig&) = default;
 };
 

@@ -147,7 +147,7 @@ TEST(ConfigFile, refuses_operations_that_cannot_be_protected_or_told_apart) {
   const std::string second = "[[operation]]\nname = \"b\"\nmatch = ";
   const auto first = with("name = \"a\"\nmatch = \"POST /orders/{id}\"\n");
   EXPECT_THAT(refused(first + second + "\"POST /orders/new\"\n"),
-              HasSubstr("f.toml:6: operation \"b\" match: POST /orders/new and /orders/{id} of "
+              HasSubstr("f.toml:8: operation \"b\" match: POST /orders/new and /orders/{id} of "
                         "\"a\" match the same request"));
   accepted(first + second + "\"PUT /orders/new\"\n");
   EXPECT_THAT(refused(first + "[[operation]]\nname = \"a\"\nmatch = \"PUT /x\"\n"),
