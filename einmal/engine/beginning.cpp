@@ -328,8 +328,8 @@ void Beginning::withdraw() {
   timer_.cancel();
   desk_.tickets.retire(ticket_);
   count_as(CountedAs::nothing);
-  if (desk_.admit_to_background()) {
-    counted_ = CountedAs::background;
+  if (desk_.room_in_background()) {
+    count_as(CountedAs::background);
   } else {
     last_try_ = true;
   }
@@ -342,13 +342,16 @@ void Beginning::try_to_withdraw() {
   if (!held_) {
     transition().event = event::Claim{fingerprint_, policies_, owner_, operation_id_, Generation{}};
     transition().profile = profile_;
-  } else if (held_->attempts > 1) {
+    return submit();
+  }
+  set_kind(StoreCall::finish);
+  transition().profile.reset();
+  if (held_->attempts > 1) {
     // Taken over, and given back unused: a release would make it uncertain for good.
     transition().event = event::Abandon{held_->generation, owner_};
   } else {
     transition().event = event::Release{held_->generation, owner_};
   }
-  set_kind(held_ ? StoreCall::finish : StoreCall::claim);
   submit();
 }
 

@@ -101,7 +101,7 @@ Desk::~Desk() {
   mailbox->close();
 }
 
-bool Desk::admit_to_background() {
+bool Desk::room_in_background() {
   if (load.background < limits.background_writes) return true;
   observer.alarm(Alarm::background_full,
                  "too many writes wait for the store; one was given up, its record is left to the "

@@ -80,9 +80,8 @@ class Desk {
   BootTime now() const { return clock.boot_now(); }
   /// Answers what waited for the drain or the stop, if its time has come.
   void something_ended();
-  /// Room for one more background write; false, with an alarm, if there is none.
-  bool admit_to_background();
-  void leave_background() { --load.background; }
+  /// Whether there is room for one more background write; if not, an alarm says so.
+  bool room_in_background();
 
   Store& store;
   Scheduler& scheduler;

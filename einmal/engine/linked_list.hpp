@@ -47,8 +47,10 @@ class List {
     Hook<Tag>* next = static_cast<Hook<Tag>&>(item).next_;
     return next == &root_ ? nullptr : static_cast<T*>(next);
   }
+  /// Moves it here from the list it is in, if any.
   void push_back(T& item) {
     Hook<Tag>& hook = item;
+    hook.leave();
     hook.prev_ = root_.prev_;
     hook.next_ = &root_;
     root_.prev_->next_ = &hook;
@@ -57,10 +59,7 @@ class List {
   static void remove(T& item) { static_cast<Hook<Tag>&>(item).leave(); }
   /// Takes all of `other`, in its order, behind what is here.
   void splice(List& other) {
-    while (T* item = other.front()) {
-      remove(*item);
-      push_back(*item);
-    }
+    while (T* item = other.front()) push_back(*item);
   }
 
  private:

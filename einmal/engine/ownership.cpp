@@ -280,8 +280,22 @@ void Ownership::set_finish_timer() {
 
 void Ownership::answered(Result<Answer> answer) {
   auto* decision = answer ? std::get_if<Decision>(&*answer) : nullptr;
-  if (!decision) return failed(!answer && answer.error().code == ErrorCode::in_doubt);
-  decided(*decision);
+  if (decision) return decided(*decision);
+  const ErrorCode code = answer ? ErrorCode::internal : answer.error().code;
+  const bool settles = std::holds_alternative<event::Settle>(transition().event);
+  if (code == ErrorCode::invalid && settles) return unstorable();
+  failed(code == ErrorCode::in_doubt);
+}
+
+/// The store will never take this result. Its outcome was seen, so nobody may run the operation
+/// again by lease end either: the record becomes uncertain.
+void Ownership::unstorable() {
+  transition().event = event::MarkUncertain{record_.generation, record_.owner,
+                                            UncertainCause::outcome_unknown, std::nullopt};
+  if (unrecorded_) return send();
+  // Sent before the owner is told, who may end everything by then.
+  send();
+  grace_is_over();
 }
 
 /// Repeating is right after every failure: each of these steps is the same for the same owner,
@@ -300,8 +314,8 @@ void Ownership::grace_is_over() {
   unrecorded_ = true;
   report(FinishOutcome::unrecorded);
   count_as(CountedAs::nothing);
-  if (desk_.admit_to_background()) {
-    counted_ = CountedAs::background;
+  if (desk_.room_in_background()) {
+    count_as(CountedAs::background);
   } else {
     last_try_ = true;
   }
@@ -309,7 +323,7 @@ void Ownership::grace_is_over() {
   const auto done = std::exchange(done_, nullptr);
   const finished::Unrecorded unrecorded{may_answer()};
   if (last_try_ && !at_store()) end(FinishOutcome::given_up, unrecorded, std::nullopt);
-  if (done) done(unrecorded);
+  if (done) done(unrecorded);  // may end the handle, and with it this
 }
 
 bool Ownership::may_answer() const {

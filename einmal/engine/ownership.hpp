@@ -69,6 +69,7 @@ class Ownership final : public Call, public Hook<Ownership> {
   void answered(Result<Answer> answer) override;
   void engine_gone() override { delete this; }
   void decided(Decision& decision);
+  void unstorable();
   void failed(bool in_doubt);
   void set_finish_timer();
   void grace_is_over();

@@ -65,7 +65,6 @@ Quotas::Entry& Quotas::entry(const Scope& scope) {
     made.recount_after_created = made.recount_after_uncertain = soon;
   }
   Entry& found = *at->second;
-  List<Entry, Entry>::remove(found);
   by_use_.push_back(found);
   return found;
 }

@@ -61,7 +61,8 @@ void TimerQueue::run() {
   while (!heap_.empty() && heap_.front()->at_ <= due && heap_.front()->order_ <= last) {
     Timer& timer = *heap_.front();
     remove(timer);
-    timer.task_();
+    const auto task = timer.task_;  // the task may destroy its timer
+    task();
   }
   running_ = false;
   arm();

@@ -218,7 +218,6 @@ void Watches::tell(Watch& watch, const News& news) {
   for (Waiter* waiter = watch.waiters.front(); waiter;) {
     Waiter* next = watch.waiters.after(*waiter);
     if (news(*waiter)) {
-      List<Waiter, Waiter>::remove(*waiter);
       waiter->watch_ = nullptr;
       leaving.push_back(*waiter);
       --watch.size;
