@@ -48,7 +48,8 @@ struct FingerprintOptions {
 class FingerprintProfile {
  public:
   /// Errors: invalid, naming the option: a malformed pointer, a default that is no usable JSON, a
-  /// header that cannot be semantic (credentials, tracing, Accept*, framing), an empty authority.
+  /// header that cannot be semantic (credentials, tracing, Accept*, framing), a host that is no
+  /// authority.
   static Result<FingerprintProfile> make(FingerprintOptions options);
 
   /// The profile that `definition` (kept in the store) describes. Errors: incompatible if a newer

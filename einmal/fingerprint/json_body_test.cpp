@@ -141,6 +141,21 @@ TEST(JsonBody, SpellingOfStringsWhiteSpaceAndOrderDoNotMatter) {
   EXPECT_TRUE(differ(json("[\"" + long_text + "\"]"), json("[\"" + long_text + "y\"]")));
 }
 
+TEST(JsonBody, EscapesMeanTheSameWhereverTheyFallInTheParsersBuffers) {
+  // Boost.JSON unescapes through a buffer on the stack; its size is a power of two.
+  for (const std::size_t buffer : {256u, 512u, 1024u, 2048u, 4096u, 8192u}) {
+    for (std::size_t pad = buffer - 16; pad < buffer + 3; ++pad) {
+      const std::string before = "[\"\\n" + std::string(pad, 'x');
+      const std::string behind = std::string(20, 'y') + "\"]";
+      EXPECT_TRUE(same(json(before + R"(\ud83d\ude00\u00e9)" + behind),
+                       json(before + "\xf0\x9f\x98\x80\xc3\xa9" + behind)))
+          << pad;
+      EXPECT_TRUE(is_unusable(json(before + "\\ud83d" + behind))) << pad;
+      EXPECT_TRUE(is_unusable(json(before + "\xf0\x9f\x98" + behind))) << pad;
+    }
+  }
+}
+
 TEST(JsonBody, IsNormalisedOnlyIfAskedFor) {
   const SampleRequest composed = json("{\"n\xc3\xa9\":\"\xc3\xa9\"}");
   const SampleRequest decomposed = json("{\"ne\\u0301\":\"e\xcc\x81\"}");

@@ -4,6 +4,7 @@
 #include "einmal/fingerprint/media_type.hpp"
 #include "einmal/fingerprint/profile_rules.hpp"
 #include "einmal/fingerprint/target.hpp"
+#include "einmal/http/target.hpp"
 
 namespace einmal {
 
@@ -87,8 +88,11 @@ Result<std::vector<std::string>> semantic_headers(const std::vector<std::string>
 Result<std::vector<std::string>> canonical_hosts(const std::vector<std::string>& configured) {
   std::vector<std::string> hosts;
   for (const auto& host : configured) {
+    if (!http::parse_authority(host)) {
+      return failure(ErrorCode::invalid,
+                     "hosts: " + quoted_for_reason(host) + " is not HOST or HOST:PORT");
+    }
     hosts.push_back(canonical_authority(host));
-    if (hosts.back().empty()) return failure(ErrorCode::invalid, "hosts: an empty authority");
   }
   if (hosts.empty()) return hosts;
   std::sort(hosts.begin() + 1, hosts.end());

@@ -134,10 +134,12 @@ TEST(ProfileOptions, HeadersThatCannotBeSemanticAreRefused) {
   EXPECT_EQ(error_of(fine), "no error");
 }
 
-TEST(ProfileOptions, AnEmptyAuthorityIsRefused) {
-  FingerprintOptions options;
-  options.hosts = {"a", ""};
-  EXPECT_EQ(error_of(options), "hosts: an empty authority");
+TEST(ProfileOptions, HostsMustBeAuthorities) {
+  for (const char* host : {"", ":80", "a:80:80", "http://a", "a b"}) {
+    FingerprintOptions options;
+    options.hosts = {"a", host};
+    EXPECT_EQ(error_of(options), "hosts: \"" + std::string(host) + "\" is not HOST or HOST:PORT");
+  }
 }
 
 }  // namespace

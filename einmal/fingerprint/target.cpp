@@ -60,7 +60,7 @@ std::string spell_path(std::string_view path) {
         append_escape(out, static_cast<unsigned char>(byte));
       }
       i += 2;
-    } else if (c > 0x20 && c < 0x7f) {
+    } else if (c > 0x20 && c < 0x7f && c != '%') {
       out.push_back(c);
     } else {
       append_escape(out, static_cast<unsigned char>(c));
@@ -93,12 +93,7 @@ void append_respelled(std::string& out, std::string_view text) {
     auto byte = static_cast<unsigned char>(text[i]);
     if (text[i] == '+') {
       byte = ' ';
-    } else if (text[i] == '%') {
-      const int escaped = escaped_byte(text.substr(i));
-      if (escaped < 0) {
-        out.push_back('%');
-        continue;
-      }
+    } else if (const int escaped = escaped_byte(text.substr(i)); escaped >= 0) {
       byte = static_cast<unsigned char>(escaped);
       i += 2;
     }

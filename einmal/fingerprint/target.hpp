@@ -19,8 +19,8 @@ TargetParts split_target(std::string_view target);
 /// The canonical path of a request target or path (a query and an absolute form's authority are cut
 /// off): escapes of unreserved characters decoded, other escapes in upper-case hex, bytes outside
 /// visible ASCII escaped, dot segments removed (RFC 3986, 5.2.4), then repeated and trailing
-/// slashes dropped. Case is kept, `%2F` stays, a malformed escape stays as it is. A target that is
-/// no path
+/// slashes dropped. Case is kept, `%2F` stays, a `%` that begins no escape becomes `%25`. A target
+/// that is no path
 /// (`*`, authority-form) is returned as it came.
 std::string canonical_path(std::string_view target);
 

@@ -23,13 +23,20 @@ TEST(CanonicalPath, KeepsApartWhatAServerMayTellApart) {
   EXPECT_EQ(canonical_path("/a%3Bb"), "/a%3Bb");
   EXPECT_EQ(canonical_path("/a;b"), "/a;b");
   EXPECT_EQ(canonical_path("/a#b"), "/a#b");
-  EXPECT_EQ(canonical_path("/a%zz%4"), "/a%zz%4");
   EXPECT_EQ(canonical_path("/a%25zz"), "/a%25zz");
 }
 
 TEST(CanonicalPath, DecodesOnceOnly) {
   EXPECT_EQ(canonical_path("/%2541"), "/%2541");
   EXPECT_EQ(canonical_path("/%252e%252e/x"), "/%252e%252e/x");
+}
+
+TEST(CanonicalPath, TakesAPercentSignThatBeginsNoEscapeForOne) {
+  EXPECT_EQ(canonical_path("/a%zz%4"), "/a%25zz%254");
+  // Left bare, it would make an escape of what is decoded behind it.
+  EXPECT_EQ(canonical_path("/%5%32"), "/%2552");
+  EXPECT_EQ(canonical_path("/a%2%46b"), "/a%252Fb");
+  EXPECT_EQ(canonical_path("/%%36%66"), "/%256f");
 }
 
 TEST(CanonicalPath, RemovesDotSegmentsAsRfc3986AndNeverLeavesTheRoot) {
@@ -82,6 +89,7 @@ TEST(CanonicalQuery, FollowsTheDocumentedTable) {
   EXPECT_EQ(canonical_query("a=1&&b=2&"), canonical_query("a=1&b=2"));
   EXPECT_EQ(canonical_query("%61=1"), canonical_query("a=1"));
   EXPECT_EQ(canonical_query("a=b=c"), canonical_query("a=b%3Dc"));
+  EXPECT_EQ(canonical_query("x=%zz%"), canonical_query("x=%25zz%25"));
   EXPECT_EQ(canonical_query(""), "");
   EXPECT_EQ(canonical_query("&"), "");
   // Different.
@@ -91,7 +99,8 @@ TEST(CanonicalQuery, FollowsTheDocumentedTable) {
   EXPECT_NE(canonical_query("a"), canonical_query(""));
   EXPECT_NE(canonical_query("a=1%26b=2"), canonical_query("a=1&b=2"));
   EXPECT_NE(canonical_query("a%3D1=2"), canonical_query("a=1=2"));
-  EXPECT_NE(canonical_query("x=%zz"), canonical_query("x=%25zz"));
+  EXPECT_NE(canonical_query("x=%5%32"), canonical_query("x=%52"));
+  EXPECT_NE(canonical_query("x=%%36%66"), canonical_query("x=o"));
   EXPECT_NE(canonical_query("x=A"), canonical_query("x=a"));
   EXPECT_NE(canonical_query("x=1"), canonical_query("X=1"));
 }
