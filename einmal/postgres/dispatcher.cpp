@@ -52,6 +52,11 @@ bool is_everybodys(const Error& error, const std::string& sqlstate) {
          error.code == ErrorCode::incompatible;
 }
 
+bool is_down(const Lane& lane) {
+  return lane.state() == Lane::State::offline || lane.state() == Lane::State::connecting ||
+         lane.state() == Lane::State::setting_up;
+}
+
 }  // namespace
 
 // --- errands
@@ -177,7 +182,6 @@ Dispatcher::Dispatcher(const std::string& conninfo, const PostgresStoreOptions& 
     lanes_.push_back(std::make_unique<Lane>(fast, random));
   slow_lane_ = std::make_unique<Lane>(
       lane_options(conninfo, 10 * options.statement_timeout, traits.pooled), random);
-  down_since_ = Pace::now();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -235,11 +239,16 @@ void Dispatcher::take_submitted() {
   }
   const auto now = Pace::now();
   for (Command* command : arrived) {
-    Queue& queue = is_claim(*command) || is_owner_event(*command) ? batched_
-                   : is_look_up(command->request())               ? reads_
-                                                                  : slow_;
-    queue.push_back({command, now, now, 0, false});
+    if (broken_ && is_claim(*command))
+      command->completed(tl::unexpected(*broken_));
+    else
+      queue_of(*command).push_back({command, now, now, 0, false});
   }
+}
+
+Dispatcher::Queue& Dispatcher::queue_of(const Command& command) {
+  if (is_claim(command) || is_owner_event(command)) return batched_;
+  return is_look_up(command.request()) ? reads_ : slow_;
 }
 
 /// Waits until a connection has something to say, something is submitted or some time has come.
@@ -258,9 +267,13 @@ void Dispatcher::sleep() {
   for (const auto& lane : lanes_) watch(lane.get());
   watch(slow_lane_.get());
   watch(news_.lane());
+  const auto woken_up = Pace::now();
   for (const Queue* queue : {&batched_, &reads_, &slow_}) {
-    for (const Waiting& waiting : *queue)
-      at(is_down() ? waiting.since + options_.patience : waiting.not_before);
+    for (const Waiting& waiting : *queue) {
+      // Others are ready and wait for a lane, whose descriptor will tell.
+      if (waiting.not_before > woken_up) at(waiting.not_before);
+      if (waiting.since + options_.patience > woken_up) at(waiting.since + options_.patience);
+    }
   }
   {
     const std::lock_guard lock(mutex_);
@@ -286,11 +299,9 @@ void Dispatcher::sleep() {
 
 // --- work
 
-bool Dispatcher::is_down() const {
-  return std::all_of(lanes_.begin(), lanes_.end(), [](const std::unique_ptr<Lane>& lane) {
-    return lane->state() == Lane::State::offline || lane->state() == Lane::State::connecting ||
-           lane->state() == Lane::State::setting_up;
-  });
+bool Dispatcher::fast_lanes_are_down() const {
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [](const std::unique_ptr<Lane>& lane) { return is_down(*lane); });
 }
 
 void Dispatcher::give_work() {
@@ -352,17 +363,20 @@ void Dispatcher::give_single(Lane& lane, Queue& queue) {
 }
 
 void Dispatcher::refuse_what_waited_too_long() {
-  if (!is_down()) return;
-  const auto now = Pace::now();
-  const Error& why = lanes_.front()->last_error();
-  for (Queue* queue : {&batched_, &reads_, &slow_}) {
-    Queue kept;
-    Queue refused;
-    for (const Waiting& waiting : *queue)
-      (last_call_ || now - waiting.since >= options_.patience ? refused : kept).push_back(waiting);
-    *queue = std::move(kept);
-    for (const Waiting& waiting : refused) answer(waiting, tl::unexpected(why));
+  if (fast_lanes_are_down()) {
+    refuse(batched_, lanes_.front()->last_error());
+    refuse(reads_, lanes_.front()->last_error());
   }
+  if (is_down(*slow_lane_)) refuse(slow_, slow_lane_->last_error());
+}
+
+void Dispatcher::refuse(Queue& queue, const Error& why) {
+  const auto now = Pace::now();
+  Queue kept, refused;
+  for (const Waiting& waiting : queue)
+    (now - waiting.since >= options_.patience ? refused : kept).push_back(waiting);
+  queue = std::move(kept);
+  for (const Waiting& waiting : refused) answer(waiting, failure(why.code, why.message));
 }
 
 // --- answers
@@ -398,8 +412,7 @@ void Dispatcher::again_later(Waiting waiting) {
   // 1, 2, 4 ... 16 ms: between gateways a scope is held for as long as a commit takes.
   waiting.not_before = Pace::now() + 1ms * (1 << std::min(waiting.tries, 4));
   ++waiting.tries;
-  const bool batch = is_claim(*waiting.command) || is_owner_event(*waiting.command);
-  (batch ? batched_ : slow_).push_back(waiting);
+  queue_of(*waiting.command).push_back(waiting);
 }
 
 /// Somebody held the lock of the scope. A claim gives up soon: it is in progress there.
@@ -433,10 +446,7 @@ void Dispatcher::batch_failed(std::vector<Waiting> members, const Error& error,
     } else if ((conflict || stale_plan) && waiting.tries < max_conflicts) {
       ++waiting.tries;
       waiting.not_before = Pace::now();
-      Queue& queue = is_claim(*waiting.command) || is_owner_event(*waiting.command) ? batched_
-                     : is_look_up(waiting.command->request())                       ? reads_
-                                                                                    : slow_;
-      queue.push_back(waiting);
+      queue_of(*waiting.command).push_back(waiting);
     } else if (members.size() > 1 && !is_everybodys(error, sqlstate)) {
       waiting.alone = true;
       batched_.push_back(waiting);

@@ -52,13 +52,15 @@ class Dispatcher {
   void sleep();
   void take_submitted();
   void give_work();
-  bool is_down() const;
+  bool fast_lanes_are_down() const;
   void refuse_what_waited_too_long();
+  void refuse(Queue& queue, const Error& why);
   std::unique_ptr<Errand> next_batch();
   std::vector<std::unique_ptr<Errand>> next_train();
   void give_single(Lane& lane, Queue& queue);
   bool finished() const;
 
+  Queue& queue_of(const Command& command);
   Machine machine() const { return {clock_.boot_id(), clock_.boot_now()}; }
   void answer(const Waiting& waiting, Result<Answer> result);
   void again_later(Waiting waiting);
@@ -86,7 +88,6 @@ class Dispatcher {
   std::uint64_t highest_generation_ = 0;
   std::optional<Error> broken_;  ///< The store went back in time: no claim any more.
   bool last_call_ = false;
-  Pace::time_point down_since_{};
   std::thread thread_;
 };
 

@@ -103,7 +103,7 @@ void Lane::lose(const char* what) {
 
 void Lane::close(Error why) {
   connection_.reset();
-  unsent_ = false;
+  unsent_ = stale_ = false;
   state_ = State::offline;
   // 20 ms, 40 ms ... 2 s, each with as much again by chance: many gateways must not come together.
   const auto pause = std::min<Pace::duration>(20ms * (1 << std::min(attempts_, 8)), longest_pause);
@@ -239,6 +239,7 @@ void Lane::take_of_errand(const Owed& owed, const pg_result* result) {
   } else if (status == PGRES_FATAL_ERROR) {
     progress.error = error_of(result, "postgres");
     progress.sqlstate = sqlstate_of(result);
+    stale_ = stale_ || progress.sqlstate == "0A000" || progress.sqlstate == "26000";
     if (owed.kind == Owed::Kind::prepare)
       prepared_.erase(train_[owed.errand]->statements()[owed.statement].name);
   } else if (status == PGRES_PIPELINE_ABORTED) {
@@ -266,6 +267,7 @@ void Lane::end_errand(std::size_t index) {
 void Lane::end_train() {
   if (state_ == State::setting_up) attempts_ = 0;
   train_.clear();
+  if (stale_) return close({ErrorCode::unavailable, "postgres: the schema changed"});
   if (PQtransactionStatus(connection_.get()) == PQTRANS_IDLE) return arrive_at(State::idle);
   arrive_at(State::rolling_back);
   owed_.push_back({Owed::Kind::begin, 0, 0});

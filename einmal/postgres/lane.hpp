@@ -122,10 +122,11 @@ class Lane {
   std::vector<Progress> progress_;
   std::deque<Owed> owed_;
   std::size_t session_sent_ = 0;
+  bool stale_ = false;   ///< The session's prepared statements no longer fit the schema.
   bool unsent_ = false;  ///< Bytes wait for room in the socket.
   int attempts_ = 0;     ///< To connect, without success.
   Pace::time_point deadline_{};
-  Error last_error_;
+  Error last_error_{ErrorCode::unavailable, "postgres: no connection yet"};
 };
 
 }  // namespace einmal::postgres

@@ -39,6 +39,8 @@ class PostgresServer {
   std::string socket_folder() const { return folder_.path().string(); }
   /// The port that names the socket: libpq's `port`.
   static constexpr int port = 5432;
+  /// The socket itself, for a TcpGate before it.
+  std::string socket_path() const { return folder_.file(".s.PGSQL." + std::to_string(port)); }
   std::string data_folder() const { return folder_.file("data"); }
   /// What the server logged so far.
   std::string log() const;

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,6 +55,17 @@ Socket Socket::connect(std::uint16_t port, int receive_buffer) {
     fail("connect");
   const int on = 1;
   ::setsockopt(socket.descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return socket;
+}
+
+Socket Socket::connect_unix(const std::string& path) {
+  Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.descriptor_ < 0 || path.size() >= sizeof address.sun_path) fail("socket");
+  path.copy(address.sun_path, path.size());
+  if (::connect(socket.descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    fail("connect");
   return socket;
 }
 

@@ -30,6 +30,8 @@ class Socket {
   /// Connects to 127.0.0.1. `receive_buffer` > 0 sets SO_RCVBUF before the handshake, so that a
   /// slow reader really holds the sender up.
   static Socket connect(std::uint16_t port, int receive_buffer = 0);
+  /// Connects to a Unix socket.
+  static Socket connect_unix(const std::string& path);
   Socket(Socket&& other) noexcept;
   Socket& operator=(Socket&& other) noexcept;
   ~Socket();

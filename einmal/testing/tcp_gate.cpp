@@ -22,6 +22,11 @@ TcpGate::TcpGate(std::uint16_t target) {
   acceptor_ = std::thread([this] { accept_connections(); });
 }
 
+TcpGate::TcpGate(std::string unix_socket) {
+  settings_.unix_socket = std::move(unix_socket);
+  acceptor_ = std::thread([this] { accept_connections(); });
+}
+
 TcpGate::~TcpGate() {
   change([](Settings& s) { s.stopping = true; });
   listener_.stop();
@@ -84,10 +89,11 @@ void TcpGate::accept_connections() {
       continue;
     }
     const auto target = settings_.target;
+    const auto unix_socket = settings_.unix_socket;
     lock.unlock();
     Socket server;
     try {
-      server = Socket::connect(target);
+      server = unix_socket.empty() ? Socket::connect(target) : Socket::connect_unix(unix_socket);
     } catch (const std::exception&) {
       client.reset();
       continue;

@@ -19,6 +19,8 @@ namespace einmal::test {
 class TcpGate {
  public:
   explicit TcpGate(std::uint16_t target);
+  /// Before a server that listens on a Unix socket only.
+  explicit TcpGate(std::string unix_socket);
   ~TcpGate();
   TcpGate(const TcpGate&) = delete;
   TcpGate& operator=(const TcpGate&) = delete;
@@ -51,6 +53,7 @@ class TcpGate {
   struct Pair;
   struct Settings {
     std::uint16_t target = 0;
+    std::string unix_socket;  ///< Instead of `target`, unless empty.
     bool refuse = false, stall = false, stopping = false;
     std::size_t slice = 0;
     Milliseconds delay{0};
