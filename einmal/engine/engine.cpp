@@ -95,7 +95,11 @@ bool given_from_outside(const Record& record) {
 
 Begun as_duplicate(const finished::Lost& lost, const Record& own) {
   const Record& record = *lost.record;
-  if (record.fingerprint != own.fingerprint) return begun::Mismatch{record.operation_id};
+  const begun::InProgress come_again{record.operation_id, std::chrono::seconds(1)};
+  // Digests of two profiles do not compare; the next request is compared under the record's own.
+  if (record.fingerprint.profile != own.fingerprint.profile) return come_again;
+  if (record.fingerprint.digest != own.fingerprint.digest)
+    return begun::Mismatch{record.operation_id};
   switch (lost.condition) {
     case Condition::completed:
     case Condition::failed:
@@ -108,7 +112,7 @@ Begun as_duplicate(const finished::Lost& lost, const Record& own) {
     case Condition::absent:
       break;
   }
-  return begun::InProgress{record.operation_id, std::chrono::seconds(1)};
+  return come_again;
 }
 
 }  // namespace einmal

@@ -369,6 +369,34 @@ TEST_F(ExecutionTest, AfterMarkUncertainALateAnswerStillSettles) {
   EXPECT_EQ(observer().count("finished complete recorded late"), 1);
 }
 
+TEST_F(ExecutionTest, ALateAnswerFollowsAMarkThatIsStillBeingWritten) {
+  Asked& owner = ask("K");
+  faults().inject(Fault::refused, is_event<event::MarkUncertain>, FaultStore::forever);
+  owner.mark_uncertain();
+  scheduler.advance(6s);
+  ASSERT_EQ(how(owner), "unrecorded");
+  owner.settle(201, "late");
+  faults().heal();
+  scheduler.advance(5s);
+  EXPECT_EQ(how(owner), "recorded");
+  EXPECT_EQ(ask("K").as<begun::Replay>().record->result->body, "late");
+}
+
+TEST_F(ExecutionTest, ALateAnswerAfterAMarkThatWasLostIsKeptAsALateResult) {
+  Asked& owner = ask("K");
+  const Generation generation = owner.execution().record().generation;
+  operate("K",
+          event::Resolve{generation, event::Resolution::freed, {}, SettledBy::operator_, true});
+  owner.mark_uncertain();
+  scheduler.run_ready();
+  ASSERT_EQ(how(owner), "lost");
+  ASSERT_EQ(what(ask(start(), "K")), "execute");
+  owner.settle(201, "late");
+  scheduler.run_ready();
+  EXPECT_EQ(how(owner), "lost");
+  EXPECT_EQ(observer().count("late_result contradicts"), 1);
+}
+
 TEST_F(ExecutionTest, AfterMarkUncertainALateReleaseFreesTheKey) {
   Asked& owner = ask("K");
   owner.mark_uncertain();
@@ -458,6 +486,21 @@ TEST_F(ExecutionTest, LostToAnotherRequestIsAMismatch) {
   const auto& lost = std::get<finished::Lost>(*owner.finished);
   EXPECT_TRUE(
       std::holds_alternative<begun::Mismatch>(as_duplicate(lost, owner.execution().record())));
+}
+
+TEST_F(ExecutionTest, LostToTheSameRequestUnderAnotherProfileIsNoMismatch) {
+  Asked& owner = ask("K");
+  const Generation generation = owner.execution().record().generation;
+  operate("K",
+          event::Resolve{generation, event::Resolution::freed, {}, SettledBy::operator_, true});
+  Asking elsewhere;
+  elsewhere.profile = "v2";
+  ASSERT_EQ(what(ask(start(), "K", elsewhere)), "execute");
+  owner.settle();
+  scheduler.run_ready();
+  const auto& lost = std::get<finished::Lost>(*owner.finished);
+  EXPECT_TRUE(
+      std::holds_alternative<begun::InProgress>(as_duplicate(lost, owner.execution().record())));
 }
 
 TEST_F(ExecutionTest, WhatTheStoreSaysOfTheLeaseWhileTheResultIsOnItsWayIsIgnored) {

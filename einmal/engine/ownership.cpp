@@ -234,11 +234,16 @@ void Ownership::detach() {
 
 void Ownership::finish(Finish asked, Event event, Done done) {
   Wanted wanted{asked, std::move(event), std::move(done)};
-  if (phase_ == Phase::finishing && asked_ == Finish::abandon) {
+  // A mark that was answered as unrecorded is still being written: what became known after all
+  // follows it.
+  const bool marking = asked_ == Finish::mark_uncertain && unrecorded_;
+  if (phase_ == Phase::finishing && (asked_ == Finish::abandon || marking)) {
     next_ = std::move(wanted);
     return;
   }
-  const bool allowed = phase_ == Phase::running || (phase_ == Phase::finished && left_uncertain_);
+  const bool marked = asked_ == Finish::mark_uncertain;
+  const bool allowed =
+      phase_ == Phase::running || (phase_ == Phase::finished && (left_uncertain_ || marked));
   assert(allowed);
   if (allowed) start(std::move(wanted));
 }
