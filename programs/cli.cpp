@@ -54,6 +54,8 @@ void add_gateway(CLI::App& app, Options& all, Observer& observer) {
                             "Who is asking: header:NAME, fixed:NAME, ...")})
     flag->excludes(config);
   command->add_flag("--check", options.check, "Only say whether it would start");
+  command->add_flag("--explain", options.explain,
+                    "Only say every value in effect and where it came from");
   command->callback([&] { all.exit_code = gateway(all.gateway, observer); });
 }
 
@@ -76,7 +78,7 @@ void add_shop(CLI::App& app, Options& all) {
 }
 
 CLI::Option* add_store(CLI::App& command, std::string& into) {
-  return command.add_option("--store", into, "URL of the store: sqlite:PATH");
+  return command.add_option("--store", into, "URL of the store: sqlite:PATH or postgresql://...");
 }
 
 void add_common(CLI::App& command, RecordsCommon& common) {

@@ -31,10 +31,11 @@ int demo(const DemoOptions& options);
 struct GatewayOptions {
   std::string config;  ///< A file; or, where that is empty:
   std::optional<std::string> listen, upstream, store, caller;
-  bool check = false;
+  bool check = false, explain = false;
 };
 /// Serves until SIGTERM or SIGINT has drained it; the second one ends it at once. SIGHUP reads the
-/// configuration file again. With `check` only says whether it would start.
+/// configuration file again. With `check` only says whether it would start, with `explain` what is
+/// in effect.
 int gateway(const GatewayOptions& options, Observer& observer);
 
 /// One record, by scope or by operation id.

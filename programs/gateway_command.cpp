@@ -35,10 +35,11 @@ bool read_flag(const char* flag, const std::optional<std::string>& text, T& into
 }
 
 /// The configuration of the file, or of the flags. Nothing: it was complained about.
-std::optional<GatewayConfig> configuration(const GatewayOptions& options) {
-  GatewayConfig config;
+std::optional<ReadConfig> configuration(const GatewayOptions& options) {
+  ReadConfig all;
+  auto& config = all.config;
   if (!options.config.empty()) {
-    auto read = read_config(options.config);
+    auto read = read_config_with_origins(options.config);
     if (read) return std::move(*read);
     complain(read.error());
     return std::nullopt;
@@ -65,7 +66,7 @@ std::optional<GatewayConfig> configuration(const GatewayOptions& options) {
     complain(checked.error());
     return std::nullopt;
   }
-  return config;
+  return all;
 }
 
 /// Operations that have live records but stand neither in the configuration nor under `retired`:
@@ -119,6 +120,7 @@ class Signals {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, leave_signal}) sigaddset(&set_, signal);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);  // A file-size limit is the store's error to report.
   }
   ~Signals() {
     if (!thread_.joinable()) return;
@@ -195,8 +197,13 @@ int check(GatewayConfig config, const Clock& clock, Random& random, Observer& ob
 
 int gateway(const GatewayOptions& options, Observer& observer) {
   Signals signals;
-  auto config = configuration(options);
-  if (!config) return 2;
+  auto read = configuration(options);
+  if (!read) return 2;
+  if (options.explain) {
+    fmt::print("{}", explain_config(read->config, read->origins));
+    return 0;
+  }
+  auto* config = &read->config;
   raise_descriptor_limit();
   const SystemClock clock;
   SystemRandom random;

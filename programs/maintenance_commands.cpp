@@ -114,6 +114,8 @@ int sweep(const SweepOptions& options) {
 int migrate(const MigrateOptions& options) {
   const SystemClock clock;
   SystemRandom random;
+  if (const auto migrated = migrate_store(options.store); !migrated)
+    return complain("migrate", migrated.error());
   const auto store = open_store(options.store, {}, clock, random);
   if (!store) return complain("migrate", store.error());
   fmt::print("the schema is up to date\n");

@@ -2,13 +2,19 @@
 
 #include <filesystem>
 
+#include "einmal/postgres/migrate.hpp"
+#include "einmal/postgres/postgres_store.hpp"
 #include "einmal/sqlite/sqlite_store.hpp"
 
 namespace einmal::programs {
 
 namespace {
 constexpr std::string_view sqlite = "sqlite:";
+
+bool names_postgres(std::string_view url) {
+  return url.starts_with("postgresql://") || url.starts_with("postgres://");
 }
+}  // namespace
 
 Result<std::unique_ptr<Store>> open_store(const std::string& url, const StoreSettings& settings,
                                           const Clock& clock, Random& random) {
@@ -18,7 +24,20 @@ Result<std::unique_ptr<Store>> open_store(const std::string& url, const StoreSet
     options.audit_retention = settings.audit_retention;
     return open_sqlite_store(url.substr(sqlite.size()), options, clock, random);
   }
-  return failure(ErrorCode::invalid, "store: '" + shown_url(url) + "' is not sqlite:PATH");
+  if (names_postgres(url)) {
+    PostgresStoreOptions options;
+    options.audit_retention = settings.audit_retention;
+    return open_postgres_store(url, options, clock, random);
+  }
+  return failure(ErrorCode::invalid,
+                 "store: '" + shown_url(url) + "' is neither sqlite:PATH nor postgresql://...");
+}
+
+Result<void> migrate_store(const std::string& url) {
+  if (!names_postgres(url)) return {};
+  const auto done = migrate_postgres(url);
+  if (!done) return pass_on(done);
+  return {};
 }
 
 bool store_exists(const std::string& url) {

@@ -15,10 +15,15 @@ struct StoreSettings {
   Duration audit_retention = std::chrono::hours(24 * 400);
 };
 
-/// Opens the store that a URL names: `sqlite:PATH`. Errors: invalid for any other URL; those of the
-/// driver otherwise. Clock and Random must outlive the store.
+/// Opens the store that a URL names: `sqlite:PATH`, whose schema is made and kept up to date on the
+/// way, or `postgresql://...` (libpq), whose schema `migrate_store` makes. Errors: invalid for any
+/// other URL; those of the driver otherwise. Clock and Random must outlive the store.
 Result<std::unique_ptr<Store>> open_store(const std::string& url, const StoreSettings& settings,
                                           const Clock& clock, Random& random);
+
+/// Makes a server's schema, or brings it up to date. Nothing to do for a file. Errors: those of
+/// migrate_postgres.
+Result<void> migrate_store(const std::string& url);
 
 /// Whether there is something to open: false only for a file that does not exist.
 bool store_exists(const std::string& url);

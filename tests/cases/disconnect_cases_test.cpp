@@ -101,6 +101,20 @@ TEST_F(Stopping, lets_the_running_execution_finish_and_exits_cleanly) {
   EXPECT_EQ(upstream_.effects("K"), 1u);
 }
 
+TEST_F(Stopping, marks_what_did_not_finish_in_time_uncertain_at_once) {
+  open({.gateway = "drain = \"300ms\"\n"});
+  upstream_.next(Play().stall());
+  auto owner = std::async(std::launch::async, [&] { return send(order("K")); });
+  ASSERT_TRUE(upstream_.wait_for(1));
+  gateway_->process().signal(SIGTERM);
+  EXPECT_EQ(gateway_->process().wait_for_exit(), (Exit{0, 0}));
+  EXPECT_THAT(in_words(owner.get()), AnyOf("504 uncertain outcome-uncertain", "0 (broken off)"));
+  gateway_->restart();
+  // No lease has to run out first.
+  EXPECT_EQ(in_words(send(order("K"))), "504 uncertain outcome-uncertain");
+  EXPECT_EQ(upstream_.effects("K"), 1u);
+}
+
 TEST_F(Stopping, told_twice_exits_at_once_and_time_alone_runs_nothing_again) {
   open({.defaults = "lease = \"1s\"\n"});
   upstream_.next(Play().stall());

@@ -18,25 +18,27 @@ std::string next_name() {
 }  // namespace
 
 GatewayProcess::GatewayProcess(std::string directory, GatewaySetup setup)
-    : directory_(std::move(directory)), name_(next_name()), setup_(std::move(setup)) {}
-
-std::string GatewayProcess::store_url() const {
-  return setup_.store.empty() ? "sqlite:" + directory_ + "/einmal.db" : setup_.store;
+    : directory_(std::move(directory)), name_(next_name()), setup_(std::move(setup)) {
+  if (setup_.store.empty()) setup_.store = new_store(directory_);
 }
 
 std::string GatewayProcess::config() const {
   return "[gateway]\nlisten = \"127.0.0.1:0\"\nupstream = \"" + setup_.upstream + "\"\n" +
-         setup_.gateway + "\n[store]\nurl = \"" + store_url() + "\"\n[caller]\nsource = \"" +
+         setup_.gateway + "\n[store]\nurl = \"" + setup_.store + "\"\n[caller]\nsource = \"" +
          setup_.caller + "\"\n" + setup_.caller_lines + "[limits]\n" + setup_.limits +
          "\n[defaults]\n" + setup_.defaults + "\n" + setup_.operations;
 }
 
 void GatewayProcess::start(ChildProcess::Environment environment) {
   std::ofstream(config_file()) << config();
-  process_ =
-      std::make_unique<ChildProcess>(std::vector<std::string>{sibling_program("einmal_killable"),
-                                                              "gateway", "--config", config_file()},
-                                     std::move(environment));
+  std::vector<std::string> command{sibling_program("einmal_killable"), "gateway", "--config",
+                                   config_file()};
+  if (file_limit_kib_ != 0) {  // In units of 512 bytes (POSIX sh).
+    const auto limit =
+        "ulimit -f " + std::to_string(2 * file_limit_kib_) + " && exec \"$0\" \"$@\"";
+    command.insert(command.begin(), {"/bin/sh", "-c", limit});
+  }
+  process_ = std::make_unique<ChildProcess>(std::move(command), std::move(environment));
   const auto line = process_->wait_for_line("listening on http://");
   if (!line) throw std::runtime_error("the gateway did not start: " + process_->errors());
   const auto digits = line->substr(line->rfind(':') + 1);

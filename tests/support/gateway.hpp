@@ -15,10 +15,13 @@
 
 namespace einmal::test {
 
+/// URL of a new store: a file in `directory`, or a database, by which of store_on_*.cpp is linked.
+std::string new_store(const std::string& directory);
+
 /// How a gateway under test is configured. TOML lines; every part may be empty.
 struct GatewaySetup {
   std::string upstream;                    ///< URL.
-  std::string store;                       ///< URL; empty: a SQLite file of the test.
+  std::string store;                       ///< URL; empty: the test's own, see new_store.
   std::string caller = "header:X-Caller";  ///< [caller] source
   std::string caller_lines;                ///< More lines for [caller].
   std::string gateway;                     ///< Lines for [gateway].
@@ -38,6 +41,8 @@ class GatewayProcess {
 
   /// Throws std::runtime_error with the process's errors if it does not get ready.
   void start(ChildProcess::Environment environment = {});
+  /// From the next start on no file can grow beyond this many KiB; 0: no limit.
+  void limit_file_size(unsigned kib) { file_limit_kib_ = kib; }
   void kill() { process_->kill(); }
   void restart() {
     process_.reset();
@@ -48,7 +53,7 @@ class GatewayProcess {
   ChildProcess& process() { return *process_; }
   GatewaySetup& setup() { return setup_; }
   std::string config_file() const { return directory_ + "/" + name_ + ".toml"; }
-  std::string store_url() const;
+  const std::string& store_url() const { return setup_.store; }
   /// The TOML text of `setup`.
   std::string config() const;
 
@@ -57,6 +62,7 @@ class GatewayProcess {
   GatewaySetup setup_;
   std::unique_ptr<ChildProcess> process_;
   std::uint16_t port_ = 0;
+  unsigned file_limit_kib_ = 0;
 };
 
 /// Fixture: a scripted upstream and a gateway before it, on a SQLite file of its own.
