@@ -22,8 +22,9 @@ class Explained {
   void heading(const std::string& text) {
     text_.append(text_.empty() ? "" : "\n").append(text).append("\n");
   }
+  /// What is not set stands there as a comment: the text can be read as TOML.
   void value(std::string_view key, const std::string& value, const std::string& origin) {
-    pad(std::string(key), 21);
+    pad((value == "-" ? "# " : "") + std::string(key), 21);
     text_ += "= ";
     pad(value, 28);
     text_.append(" # ").append(origin).append("\n");
@@ -57,7 +58,8 @@ void explain_section(const gateway::Section& section, const GatewayConfig& confi
   }
 }
 
-std::string origin_of(const std::string& key, const std::string& path, const Explained& out) {
+std::string origin_of(const std::string& key, const std::string& path,
+                      const OperationConfig& operation, const Explained& out) {
   if (const auto line = out.line_of(path + "." + key); !line.empty()) return line;
   if (const auto line = out.line_of("defaults." + key); !line.empty()) {
     return "[defaults] " + line;
@@ -66,6 +68,9 @@ std::string origin_of(const std::string& key, const std::string& path, const Exp
       key == "connect_timeout" || key == "answer_timeout" || key == "late_answer";
   if (const auto line = out.line_of("gateway." + key); from_gateway && !line.empty()) {
     return "[gateway] " + line;
+  }
+  if (key == "store_grace" && operation.store_grace != OperationConfig{}.store_grace) {
+    return "default: half the lease";
   }
   return "default";
 }
@@ -112,7 +117,7 @@ void explain_statuses(const OperationConfig& operation, Explained& out) {
 void explain_operation(const OperationConfig& operation, const std::string& path, Explained& out) {
   for (const auto& setting : gateway::operation_settings()) {
     const std::string key(setting.key);
-    out.value(key, setting.show(operation), origin_of(key, path, out));
+    out.value(key, setting.show(operation), origin_of(key, path, operation, out));
   }
   explain_statuses(operation, out);
 }

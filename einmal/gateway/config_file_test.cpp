@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "einmal/gateway/config_tree.hpp"
+
 namespace einmal {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using namespace std::chrono_literals;
 
 const std::string minimal = "[gateway]\nupstream = \"http://127.0.0.1:9000\"\n";
@@ -22,6 +27,12 @@ std::string refused(const std::string& toml) {
   const auto config = parse_config(toml, "f.toml");
   EXPECT_FALSE(config) << toml;
   return config ? std::string() : config.error().message;
+}
+
+bool parse_toml_accepts(const std::string& text) {
+  const auto parsed = gateway::parse_toml(text, "explained");
+  EXPECT_TRUE(parsed) << parsed.error().message;
+  return parsed.has_value();
 }
 
 TEST(ConfigFile, fills_in_the_contracts_defaults) {
@@ -173,6 +184,142 @@ TEST(ConfigFile, refuses_unsafe_combinations) {
               HasSubstr("trusted_peers"));
   EXPECT_THAT(refused(minimal + "[caller]\nsource = \"bearer\"\n"), HasSubstr("header:NAME"));
   EXPECT_THAT(refused("[gateway]\n"), HasSubstr("upstream"));
+}
+
+TEST(ConfigFile, refuses_settings_that_contradict_each_other_wherever_they_stand) {
+  const auto operation = [](const std::string& lines) {
+    return "[[operation]]\nname = \"a\"\nmatch = \"POST /a\"\n" + lines;
+  };
+  // The line is that of the setting, also where it was inherited.
+  EXPECT_THAT(
+      refused(minimal + "[defaults]\nlease = \"4s\"\nstore_grace = \"5s\"\n" + operation("")),
+      HasSubstr("f.toml:5: operation \"a\" store_grace"));
+  EXPECT_THAT(refused(minimal + "[defaults]\non_store_failure = \"open\"\n" +
+                      operation("on_lease_expiry = \"takeover\"\n")),
+              HasSubstr("f.toml:8: operation \"a\" on_store_failure"));
+  EXPECT_THAT(refused(minimal + "[store]\naudit_retention = \"20d\"\n" +
+                      operation("after_expiry = \"refuse\"\n")),
+              HasSubstr("f.toml:8: operation \"a\" tombstone"));
+  EXPECT_THAT(refused(minimal + "[limits]\nbuffer_budget = \"1MiB\"\n" + operation("")),
+              HasSubstr("f.toml:4: operation \"a\" max_request_body"));
+  EXPECT_THAT(refused(minimal + "retired = [\"a\"]\n" + operation("")),
+              HasSubstr("f.toml:3: [gateway] retired"));
+  EXPECT_THAT(refused(minimal + "[caller]\nsource = \"mtls\"\n[tls]\ncertificate = \"c\"\n"),
+              HasSubstr("client_ca"));
+  EXPECT_THAT(refused(minimal + "[tls]\ncertificate = \"c\"\n"), HasSubstr("f.toml:3: [tls] key"));
+  EXPECT_THAT(refused("[gateway]\nupstream = \"https://a\"\n[upstream_tls]\nkey = \"k\"\n"),
+              HasSubstr("f.toml:4: [upstream_tls] key: certificate and key"));
+  EXPECT_THAT(refused(minimal + "[cors]\norigins = [\"*\"]\ncredentials = true\n"),
+              HasSubstr("f.toml:5: [cors] credentials"));
+  EXPECT_THAT(refused(minimal + "[cors]\ncredentials = true\n"), HasSubstr("[cors] origins"));
+  EXPECT_THAT(refused(minimal + "listen = \"127.0.0.1:1\"\n[metrics]\nlisten = "
+                                "\"127.0.0.1:1\"\n"),
+              HasSubstr("f.toml:5: [metrics] listen"));
+  accepted(minimal + "listen = \"127.0.0.1:0\"\n[metrics]\nlisten = \"127.0.0.1:0\"\n");
+}
+
+TEST(ConfigFile, refuses_settings_without_effect_since_somebody_meant_something_else) {
+  const auto caller = [](const std::string& lines) { return minimal + "[caller]\n" + lines; };
+  for (const auto* line : {"keys = \"k\"", "algorithms = []", "issuer = \"i\"",
+                           "audiences = [\"a\"]", "leeway = \"1s\"", "require = { a = \"b\" }",
+                           "answer_header = \"X\"", "positive_cache = \"1s\""}) {
+    EXPECT_THAT(refused(caller(std::string(line) + "\n")), HasSubstr("f.toml:4: [caller] "))
+        << line;
+  }
+  EXPECT_THAT(refused(caller("source = \"fixed:a\"\ntrusted_peers = []\n")),
+              HasSubstr("f.toml:5: [caller] trusted_peers"));
+  EXPECT_THAT(refused(caller("source = \"fixed:a\"\nmap = \"f\"\n")),
+              HasSubstr("f.toml:5: [caller] map"));
+  accepted(caller("source = \"header:Authorization\"\nmap = \"f\"\n"));
+  EXPECT_THAT(refused(minimal + "[upstream_tls]\nca = \"c\"\n"),
+              HasSubstr("f.toml:3: [upstream_tls]"));
+  EXPECT_THAT(refused(minimal + "[defaults]\ntombstone = \"1d\"\n"),
+              HasSubstr("f.toml:4: [defaults] tombstone"));
+  EXPECT_THAT(refused(minimal + "[[operation]]\nname = \"a\"\nmatch = \"POST /a\"\n"
+                                "tombstone = \"1d\"\n"),
+              HasSubstr("f.toml:6: "));
+  accepted(minimal + "[defaults]\ntombstone = \"1d\"\nafter_expiry = \"refuse\"\n");
+}
+
+TEST(ConfigFile, tells_all_mistakes_at_once_in_the_order_of_the_file_and_each_once) {
+  const auto message = refused(
+      "[gateway]\nlisten = 1\nupstream = \"x\"\n[limits]\nhead = \"1\"\n"
+      "[[operation]]\nname = \"a b\"\nmatch = \"GET /a\"\nlease = \"1\"\nretention = 3\n");
+  std::vector<std::string> starts;
+  std::istringstream lines(message);
+  for (std::string line; std::getline(lines, line);) {
+    starts.push_back(line.substr(0, line.find(": ")));
+  }
+  EXPECT_THAT(starts, ElementsAre("f.toml:2", "f.toml:3", "f.toml:5", "f.toml:7", "f.toml:8",
+                                  "f.toml:9", "f.toml:10"))
+      << message;
+}
+
+TEST(ConfigFile, gives_the_built_in_operation_what_defaults_say) {
+  const auto config = accepted(minimal + "[defaults]\nretention = \"48h\"\nlease = \"2s\"\n");
+  EXPECT_FALSE(config.built_in.key.required);
+  EXPECT_EQ(config.built_in.in_flight, InFlight::wait);
+  EXPECT_EQ(config.built_in.wait, 5s);
+  EXPECT_EQ(config.built_in.policies.retention, 48h);
+  EXPECT_EQ(config.built_in.store_grace, 1s);
+  EXPECT_TRUE(accepted(minimal + "[defaults]\nkey = \"required\"\n").built_in.key.required);
+  EXPECT_THAT(refused(minimal + "[defaults]\nlease = \"4s\"\nstore_grace = \"4s\"\n"),
+              HasSubstr("f.toml:5: [defaults] store_grace"));
+}
+
+TEST(ConfigCheck, checks_configurations_that_come_from_no_file) {
+  GatewayConfig config;
+  EXPECT_THAT(check_config(config).error().message, HasSubstr("[gateway] upstream"));
+  config.upstream.addresses = {UpstreamAddress{false, {"127.0.0.1", 9000}}};
+  EXPECT_TRUE(check_config(config));
+  OperationConfig operation;
+  operation.name = "pay";
+  operation.match = {"GET", "/pay"};
+  config.operations = {operation, operation};
+  const auto message = check_config(config).error().message;
+  EXPECT_THAT(message, HasSubstr("operation \"pay\" match: GET has no effect"));
+  EXPECT_THAT(message, HasSubstr("operation \"pay\" name: the name \"pay\" is taken"));
+  EXPECT_THAT(message, HasSubstr("match the same request"));
+}
+
+TEST(ConfigExplain, says_every_value_and_where_it_came_from) {
+  const auto read = parse_config_with_origins(
+      "[gateway]\nupstream = \"http://a\"\nanswer_timeout = \"20s\"\n"
+      "[store]\nurl = \"postgresql://me:secret@db/x?password=secret\"\n"
+      "[defaults]\nretention = \"48h\"\n"
+      "[[operation]]\nname = \"pay\"\nmatch = \"POST /pay\"\nlease = \"4s\"\n"
+      "outcomes = { 503 = \"released\", 500 = \"uncertain\" }\n",
+      "f.toml");
+  ASSERT_TRUE(read) << read.error().message;
+  const auto text = explain_config(read->config, read->origins);
+  const auto line = [&](const std::string& start) {
+    const auto at = text.rfind("\n" + start + " ");
+    if (at == std::string::npos) return "no line " + start;
+    std::string found;
+    for (const char c : text.substr(at + 1, text.find('\n', at + 1) - at - 1)) {
+      if (c != ' ' || found.back() != ' ') found += c;
+    }
+    return found;
+  };
+  EXPECT_EQ(line("drain"), "drain = \"30s\" # default");
+  EXPECT_EQ(line("answer_timeout"), "answer_timeout = \"20s\" # [gateway] f.toml:3");
+  EXPECT_EQ(line("retention"), "retention = \"2d\" # [defaults] f.toml:7");
+  EXPECT_EQ(line("lease"), "lease = \"4s\" # f.toml:11");
+  EXPECT_EQ(line("store_grace"), "store_grace = \"2s\" # default: half the lease");
+  EXPECT_EQ(line("# quiescence"), "# quiescence = - # default");
+  EXPECT_THAT(text, Not(HasSubstr("secret")));
+  EXPECT_EQ(line("#   completed"), "# completed 200-306 309-399");
+  EXPECT_EQ(line("#   failed,"), "# failed, unknown -");
+  EXPECT_EQ(line("#   uncertain"), "# uncertain 408 500 502 504-599 and anything else");
+  EXPECT_THAT(line("#   released"), HasSubstr(" 501 503"));
+}
+
+TEST(ConfigExplain, shows_the_built_in_operation_where_none_is_configured) {
+  const auto config = accepted(minimal);
+  const auto text = explain_config(config, {});
+  EXPECT_THAT(text, HasSubstr("every POST and PATCH"));
+  EXPECT_THAT(text, HasSubstr("\"optional\""));
+  EXPECT_TRUE(parse_toml_accepts(text)) << text;
 }
 
 TEST(ConfigText, reads_durations_sizes_and_addresses) {

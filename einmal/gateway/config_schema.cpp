@@ -182,7 +182,7 @@ std::vector<Setting<GatewayConfig>> caller_settings() {
             const auto read = parse_caller(node.text, config.caller);
             if (!read) complain(node, read.error().message);
           },
-          [](const GatewayConfig& config) { return show(config.caller); })
+          [](const GatewayConfig& config) { return show(show(config.caller)); })
       .texts(
           "trusted_peers", [](auto& c) -> auto& { return c.caller.trusted_peers; })
       .text(

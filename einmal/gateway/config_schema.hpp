@@ -21,7 +21,7 @@ template <class Config>
 struct Setting {
   std::string_view key;
   std::function<void(const ConfigNode&, Config&, const Complain&)> read;
-  std::function<std::string(const Config&)> show;  ///< "-" for what is not set.
+  std::function<std::string(const Config&)> show;  ///< As TOML; "-": not set.
 };
 
 /// A table of the file, such as [limits].

@@ -72,7 +72,7 @@ class Settings {
           const auto value = bounded(node, least, most, parse_size, complain, show_size);
           if (value) access(config) = *value;
         },
-        [=](const Config& config) { return show_size(access(config)); });
+        [=](const Config& config) { return quoted(show_size(access(config))); });
   }
   template <class Access>
   Settings& count(std::string_view key, Access access, std::int64_t least, std::int64_t most) {
@@ -159,7 +159,7 @@ class Settings {
         },
         [=](const Config& config) {
           for (const auto& each : choices) {
-            if (each.value == access(config)) return std::string(each.name);
+            if (each.value == access(config)) return quoted(std::string(each.name));
           }
           return std::string("-");
         });
@@ -176,7 +176,7 @@ class Settings {
           if (!value) return complain(node, value.error().message);
           access(config) = std::move(*value);
         },
-        [=](const Config& config) { return gateway::show(access(config)); });
+        [=](const Config& config) { return quoted(gateway::show(access(config))); });
   }
   /// A table within this one, read by `inner` into the member.
   template <class Access, class Inner>
@@ -216,9 +216,10 @@ class Settings {
                        show(least) + " to " + show(most));
     return std::nullopt;
   }
-  static std::string show_duration(Duration duration) { return gateway::show(duration); }
+  static std::string quoted(const std::string& text) { return gateway::show(text); }
+  static std::string show_duration(Duration duration) { return quoted(gateway::show(duration)); }
   static std::string show_duration(const std::optional<Duration>& duration) {
-    return duration ? gateway::show(*duration) : "-";
+    return duration ? show_duration(*duration) : "-";
   }
   static std::string show_text(const std::string& text) {
     return text.empty() ? "-" : gateway::show(text);

@@ -6,15 +6,6 @@ namespace einmal::gateway {
 
 namespace {
 
-/// Covers every POST and PATCH where no operation is configured.
-OperationConfig built_in_operation() {
-  OperationConfig operation;
-  operation.key.required = false;
-  operation.in_flight = InFlight::wait;
-  operation.wait = seconds(5);
-  return operation;
-}
-
 Result<Operation> make_operation(const GatewayConfig& config, const OperationConfig& from) {
   FingerprintOptions options;
   options.headers = from.fingerprint.headers;
@@ -35,7 +26,7 @@ Result<Operation> make_operation(const GatewayConfig& config, const OperationCon
   operation.keys.header = from.key.header;
   operation.keys.aliases = from.key.aliases;
   for (const auto& [status, outcome] : from.outcomes)
-    operation.outcomes[status] = static_cast<http::Outcome>(outcome);
+    operation.outcomes[status] = outcome;
   if (!from.match.path.empty()) {
     auto path = PathTemplate::parse(from.match.path);
     if (!path) return pass_on(path);
@@ -87,10 +78,10 @@ Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig 
                                                       const Settings* before) {
   auto settings = std::make_shared<Settings>();
   settings->parser_limits.head = config.limits.head;
-  settings->problem_style.dialect = static_cast<http::Dialect>(config.dialect);
+  settings->problem_style.dialect = config.dialect;
   settings->problem_style.documentation = config.documentation;
   auto operations = config.operations;
-  if (operations.empty()) operations.push_back(built_in_operation());
+  if (operations.empty()) operations.push_back(config.built_in);
   for (const auto& from : operations) {
     auto operation = make_operation(config, from);
     if (!operation) {
