@@ -1,0 +1,309 @@
+// The embedded store against a hand-written loop of prepared statements with the same schema, the
+// same batch size and the same durability. Every figure is claim + complete pairs a second.
+
+#include <benchmark/benchmark.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include "einmal/sqlite/scope_digest.hpp"
+#include "einmal/sqlite/sqlite_store.hpp"
+
+namespace einmal {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory of its own for each run: in $EINMAL_BENCH_DIR or the working directory, since a
+/// temporary directory may live in memory.
+class Directory {
+ public:
+  Directory() {
+    const char* base = std::getenv("EINMAL_BENCH_DIR");
+    std::string name = (fs::path(base ? base : ".") / "store-bench-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~Directory() { fs::remove_all(path_); }
+  std::string file() const { return (path_ / "a.db").string(); }
+
+ private:
+  fs::path path_;
+};
+
+const std::string response_headers =
+    "Content-Type: application/json\r\nLocation: /orders/4711\r\nX-Request-Cost: 12\r\n";
+const std::string response_body(200, 'b');
+
+Scope scope_of(std::uint64_t number) {
+  char key[40];
+  std::snprintf(key, sizeof key, "8e03978e-40d5-43e8-bc93-%012llx",
+                static_cast<unsigned long long>(number));
+  return *Scope::make("gateway", "merchant-" + std::to_string(number % 100), "create-order", key);
+}
+
+event::Claim claim_of(Random& random) {
+  event::Claim claim;
+  claim.fingerprint.digest[0] = 1;
+  claim.policies.lease = std::chrono::seconds(30);
+  claim.owner = OwnerToken::draw(random);
+  claim.operation_id = OperationId::draw(random);
+  return claim;
+}
+
+/// Callers that each claim and complete new keys, one after another, on the threads of the store.
+class Callers {
+ public:
+  Callers(Store& store, std::size_t count) : store_(store) {
+    for (std::size_t i = 0; i < count; ++i) callers_.push_back(std::make_unique<Caller>(*this));
+  }
+
+  /// Each caller does one pair; returns when all are done.
+  void round() {
+    running_ = callers_.size();
+    for (auto& caller : callers_) caller->begin(next_++);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return running_ == 0; });
+  }
+
+  /// All callers together do `pairs` pairs, without waiting for each other.
+  void run(std::size_t pairs) {
+    left_ = static_cast<std::int64_t>(pairs) - static_cast<std::int64_t>(callers_.size());
+    round();
+    left_ = 0;
+  }
+
+ private:
+  class Caller {
+   public:
+    explicit Caller(Callers& all) : all_(all), claim_(*this), settle_(*this) {}
+    void begin(std::uint64_t number) {
+      auto& t = std::get<request::Transition>(claim_.request());
+      t.scope = scope_of(number);
+      t.event = claim_of(all_.random_);
+      all_.store_.submit(claim_);
+    }
+
+   private:
+    struct Claiming final : Command {
+      explicit Claiming(Caller& caller)
+          : Command(request::Transition{scope_of(0), event::Claim{}, nullptr, {}}), caller_(caller) {}
+      void completed(Result<Answer> answer) noexcept override { caller_.claimed(std::move(answer)); }
+      Caller& caller_;
+    };
+    struct Settling final : Command {
+      explicit Settling(Caller& caller)
+          : Command(request::Transition{scope_of(0), event::Settle{}, nullptr, {}}), caller_(caller) {}
+      void completed(Result<Answer> answer) noexcept override { caller_.settled(std::move(answer)); }
+      Caller& caller_;
+    };
+
+    void claimed(Result<Answer> answer) {
+      auto& execute = std::get<decision::Execute>(std::get<Decision>(answer.value()));
+      auto& t = std::get<request::Transition>(settle_.request());
+      t.scope = std::get<request::Transition>(claim_.request()).scope;
+      event::Settle settle;
+      settle.generation = execute.record.generation;
+      settle.owner = execute.record.owner;
+      settle.result.status = 201;
+      settle.result.headers = response_headers;
+      settle.result.body = response_body;
+      t.event = std::move(settle);
+      all_.store_.submit(settle_);
+    }
+    void settled(Result<Answer> answer) {
+      if (!std::holds_alternative<decision::Ok>(std::get<Decision>(answer.value()))) std::abort();
+      if (all_.left_.fetch_sub(1) > 0) return begin(all_.next_++);
+      const std::lock_guard lock(all_.mutex_);
+      if (--all_.running_ == 0) all_.done_.notify_one();
+    }
+    Callers& all_;
+    Claiming claim_;
+    Settling settle_;
+  };
+
+  Store& store_;
+  SystemRandom system_random_;
+  SeededRandom random_{1};
+  std::vector<std::unique_ptr<Caller>> callers_;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<std::int64_t> left_{0};
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::size_t running_ = 0;
+};
+
+std::unique_ptr<Store> open(const std::string& path) {
+  static SystemClock clock;
+  static SystemRandom random;
+  auto store = open_sqlite_store(path, {}, clock, random);
+  if (!store) {
+    std::fprintf(stderr, "%s\n", store.error().message.c_str());
+    std::abort();
+  }
+  return std::move(*store);
+}
+
+constexpr std::size_t pairs_in_an_iteration = 4096;
+
+void EmbeddedStore(benchmark::State& state) {
+  Directory directory;
+  auto store = open(directory.file());
+  Callers callers(*store, static_cast<std::size_t>(state.range(0)));
+  for (auto _ : state) callers.run(pairs_in_an_iteration);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(pairs_in_an_iteration));
+}
+BENCHMARK(EmbeddedStore)->Arg(1)->Arg(32)->Arg(128)->Arg(256)->UseRealTime()->MeasureProcessCPUTime();
+
+/// What somebody would write by hand who needs nothing but this: look the key up, insert it; update
+/// the row under the fence, insert the result; the counter once a transaction.
+class HandWritten {
+ public:
+  explicit HandWritten(const std::string& path) : digests_("0123456789abcdef") {
+    check(sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr));
+    exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -8192");
+    if (getenv("XSQL")) exec(getenv("XSQL"));
+    begin_ = prepare("BEGIN IMMEDIATE");
+    commit_ = prepare("COMMIT");
+    find_ = prepare(
+        "SELECT id, namespace, caller, operation, key, state FROM record WHERE scope_digest = ?1");
+    insert_ = prepare(
+        "INSERT INTO record (scope_digest, scope_nth, namespace, caller, operation, key, "
+        "operation_id, by_operation_id, state, generation, owner, attempts, profile, fingerprint, "
+        "lease, on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, cause, "
+        "settled_by, created, claimed) VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, 0, 1, ?7, ?8, 1, 1, ?9, "
+        "30000000, 1, 86400000000, 1, 2592000000000, ?10, ?11, 0, 0, ?12, ?12)");
+    result_ = prepare(
+        "INSERT INTO result (status, headers, body, body_kept, effect, representation_version) "
+        "VALUES (201, ?1, ?2, 1, 1, 1)");
+    update_ = prepare(
+        "UPDATE record SET state = 2, lease_end = NULL, lease_boot = NULL, settled_by = 1, settled = "
+        "?1, expires = ?2, sweep_at = ?2, result = ?3 WHERE scope_digest = ?4 AND key = ?5 AND caller "
+        "= ?6 AND operation = ?7 AND namespace = ?8 AND generation = ?9 AND owner = ?10");
+    counter_ = prepare("UPDATE counter SET generation = ?1");
+  }
+  ~HandWritten() {
+    for (auto* s : {begin_, commit_, find_, insert_, result_, update_, counter_}) sqlite3_finalize(s);
+    sqlite3_close(db_);
+  }
+
+  void round(std::size_t batch) {
+    scopes_.clear();
+    const std::int64_t first = generation_;
+    run(begin_);
+    for (std::size_t i = 0; i < batch; ++i) claim(scopes_.emplace_back(scope_of(next_++)));
+    sqlite3_bind_int64(counter_, 1, generation_);
+    run(counter_);
+    run(commit_);
+    run(begin_);
+    for (std::size_t i = 0; i < batch; ++i) {
+      settle(scopes_[i], first + static_cast<std::int64_t>(i) + 1);
+    }
+    run(commit_);
+    // Callers that wait for their turn do not write a WAL without end.
+    if (++rounds_ * batch % 16384 < batch) exec("PRAGMA wal_checkpoint(RESTART)");
+  }
+
+ private:
+  static void check(int code) {
+    if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
+    std::fprintf(stderr, "SQLite %d\n", code);
+    std::abort();
+  }
+  void exec(const char* sql) { check(sqlite3_exec(db_, sql, nullptr, nullptr, nullptr)); }
+  sqlite3_stmt* prepare(const char* sql) {
+    sqlite3_stmt* statement = nullptr;
+    check(sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr));
+    return statement;
+  }
+  static void run(sqlite3_stmt* statement) {
+    check(sqlite3_step(statement));
+    sqlite3_reset(statement);
+  }
+  static void text(sqlite3_stmt* s, int at, const std::string& value) {
+    sqlite3_bind_text(s, at, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+  }
+  static void blob(sqlite3_stmt* s, int at, const void* data, int size) {
+    sqlite3_bind_blob(s, at, data, size, SQLITE_STATIC);
+  }
+  static std::int64_t wall() {
+    return std::chrono::duration_cast<std::chrono::microseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+
+  void claim(const Scope& scope) {
+    sqlite3_bind_int64(find_, 1, digests_.of(scope));
+    if (sqlite3_step(find_) == SQLITE_ROW) std::abort();
+    sqlite3_reset(find_);
+    unsigned char owner[16], operation_id[16];
+    random_.fill(owner, 16);
+    random_.fill(operation_id, 16);
+    owners_[static_cast<std::size_t>(++generation_) % 4096] = {owner, owner + 16};
+    unsigned char digest[32] = {1};
+    unsigned char boot[16] = {2};
+    sqlite3_bind_int64(insert_, 1, digests_.of(scope));
+    text(insert_, 2, scope.name_space());
+    text(insert_, 3, scope.caller());
+    text(insert_, 4, scope.operation());
+    text(insert_, 5, scope.key());
+    blob(insert_, 6, operation_id, 16);
+    sqlite3_bind_int64(insert_, 7, generation_);
+    blob(insert_, 8, owner, 16);
+    blob(insert_, 9, digest, 32);
+    sqlite3_bind_int64(insert_, 10, wall());
+    blob(insert_, 11, boot, 16);
+    sqlite3_bind_int64(insert_, 12, wall());
+    run(insert_);
+  }
+
+  void settle(const Scope& scope, std::int64_t generation) {
+    blob(result_, 1, response_headers.data(), static_cast<int>(response_headers.size()));
+    blob(result_, 2, response_body.data(), static_cast<int>(response_body.size()));
+    run(result_);
+    const auto now = wall();
+    sqlite3_bind_int64(update_, 1, now);
+    sqlite3_bind_int64(update_, 2, now + 86'400'000'000);
+    sqlite3_bind_int64(update_, 3, sqlite3_last_insert_rowid(db_));
+    sqlite3_bind_int64(update_, 4, digests_.of(scope));
+    text(update_, 5, scope.key());
+    text(update_, 6, scope.caller());
+    text(update_, 7, scope.operation());
+    text(update_, 8, scope.name_space());
+    sqlite3_bind_int64(update_, 9, generation);
+    const auto& owner = owners_[static_cast<std::size_t>(generation) % 4096];
+    blob(update_, 10, owner.data(), 16);
+    run(update_);
+    if (sqlite3_changes(db_) != 1) std::abort();
+  }
+
+  sqlite::ScopeDigests digests_;
+  sqlite3* db_ = nullptr;
+  sqlite3_stmt *begin_, *commit_, *find_, *insert_, *result_, *update_, *counter_;
+  std::vector<Scope> scopes_;
+  std::vector<std::string> owners_ = std::vector<std::string>(4096);
+  SeededRandom random_{1};
+  std::uint64_t next_ = 0;
+  std::size_t rounds_ = 0;
+  std::int64_t generation_ = 0;
+};
+
+void HandWrittenLoop(benchmark::State& state) {
+  Directory directory;
+  open(directory.file()).reset();  // makes the schema
+  HandWritten loop(directory.file());
+  const auto batch = static_cast<std::size_t>(state.range(0));
+  for (auto _ : state) {
+    for (std::size_t done = 0; done < pairs_in_an_iteration; done += batch) loop.round(batch);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(pairs_in_an_iteration));
+}
+BENCHMARK(HandWrittenLoop)->Arg(1)->Arg(32)->Arg(128)->Arg(256)->UseRealTime()->MeasureProcessCPUTime();
+
+}  // namespace
+}  // namespace einmal
+
