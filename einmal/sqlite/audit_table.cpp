@@ -57,7 +57,7 @@ Result<AuditTable> AuditTable::prepare(Connection& connection, RecordTable& reco
       "INSERT INTO audit (scope_digest, at, namespace, caller, operation, key, operation_id, "
       "event, generation, before, after, late_outcome, late_result, contradicts, who, evidence) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
-  prepare(table.old_, "SELECT id, late_result FROM audit WHERE at < ?1 ORDER BY at LIMIT ?2");
+  prepare(table.old_, "SELECT id, late_result FROM audit WHERE at <= ?1 ORDER BY at LIMIT ?2");
   prepare(table.drop_, "DELETE FROM audit WHERE id = ?1");
   prepare(table.by_scope_,
           "SELECT " EINMAL_AUDIT_COLUMNS " FROM audit WHERE scope_digest = ?1 ORDER BY id DESC");
@@ -78,10 +78,10 @@ Result<void> AuditTable::add(std::int64_t digest, const AuditRow& row) {
   add_.bind(1, digest);
   add_.bind(2, as_integer(row.at));
   // An event of the whole store names no scope: all four parts are empty.
-  add_.bind_text(3, row.scope ? row.scope->name_space() : "");
-  add_.bind_text(4, row.scope ? row.scope->caller() : "");
-  add_.bind_text(5, row.scope ? row.scope->operation() : "");
-  add_.bind_text(6, row.scope ? row.scope->key() : "");
+  add_.bind_text(3, row.scope ? BytesView(row.scope->name_space()) : BytesView());
+  add_.bind_text(4, row.scope ? BytesView(row.scope->caller()) : BytesView());
+  add_.bind_text(5, row.scope ? BytesView(row.scope->operation()) : BytesView());
+  add_.bind_text(6, row.scope ? BytesView(row.scope->key()) : BytesView());
   add_.bind_blob(7, row.operation_id.bytes());
   add_.bind(8, static_cast<std::int64_t>(row.audit.event));
   add_.bind(9, static_cast<std::int64_t>(number(row.audit.generation)));

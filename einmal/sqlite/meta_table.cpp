@@ -64,7 +64,7 @@ Result<Bytes> MetaTable::secret(std::string_view name, std::size_t size, Random&
 
 Result<std::int64_t> MetaTable::oldest_writer() {
   ResetAtEnd reset(read_);
-  read_.bind_text(1, "oldest_writer");
+  read_.bind_text(1, BytesView("oldest_writer"));
   auto row = read_.step();
   if (!row) return pass_on(row);
   if (!*row) return missing(*connection_, "oldest_writer");

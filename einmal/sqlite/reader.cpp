@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "einmal/core/check_limits.hpp"
+#include "einmal/store/check_request.hpp"
 
 namespace einmal::sqlite {
 
@@ -18,8 +18,8 @@ void Reader::run() {
   while (true) {
     work.claims.clear();
     work.others.clear();
-    intake_.wait_for_reads(work, how_.options.max_batch, false);
-    if (work.stopping) break;
+    intake_.wait_for_reads(work, how_.options.max_batch, !scans_.empty());
+    if (work.stopping && scans_.empty()) break;
     round(work);
   }
   drop_file();
@@ -49,13 +49,35 @@ void Reader::round(Intake::Work& work) {
   if (auto open = ensure_open(); !open) {
     intake_.forward(work.claims);
     for (Command* read : work.others) read->completed(pass_on(open));
+    for (Running& running : scans_) running.command->completed(pass_on(open));
+    scans_.clear();
     return;
   }
   if (!work.claims.empty()) look_up(work.claims);
-  for (Command* read : work.others) {
-    now_ = clock_.now();
-    read->completed(answer(read->request()));
+  now_ = clock_.now();
+  for (Command* read : work.others) begin_scan_or_answer(*read);
+  if (!scans_.empty()) slice_scan();
+  if (now_.expiry_paused != paused_) {
+    paused_ = now_.expiry_paused;
+    intake_.wake_writer();  // that has to keep it
   }
+}
+
+void Reader::begin_scan_or_answer(Command& command) {
+  if (auto scan = scan_for(command.request())) {
+    scans_.push_back({&command, std::move(scan)});
+  } else {
+    command.completed(answer(command.request()));
+  }
+}
+
+void Reader::slice_scan() {
+  Running running = std::move(scans_.front());
+  scans_.pop_front();
+  auto sliced = running.scan->slice(*file_, digests_, now_);
+  if (!sliced) return running.command->completed(pass_on(sliced));
+  if (*sliced) return running.command->completed(std::move(**sliced));
+  scans_.push_back(std::move(running));
 }
 
 void Reader::look_up(const std::vector<Command*>& claims) {
@@ -65,10 +87,6 @@ void Reader::look_up(const std::vector<Command*>& claims) {
   const Now now = clock_.now();
   for (Command* command : claims) {
     auto& transition = std::get<request::Transition>(command->request());
-    if (auto fits = check_limits(transition.event); !fits) {
-      command->completed(pass_on(fits));
-      continue;
-    }
     auto row = file_->records->find(digests_.of(transition.scope), transition.scope, Load::whole);
     if (!row) {
       command->completed(pass_on(row));
@@ -89,14 +107,7 @@ Result<Answer> Reader::answer(Request& request) {
   if (auto* read = std::get_if<request::ReadOperation>(&request)) return on(*read);
   if (auto* read = std::get_if<request::ReadProfile>(&request)) return on(*read);
   if (auto* read = std::get_if<request::ReadAudit>(&request)) return on(*read);
-  return failure(ErrorCode::unsupported, "sqlite store: this request is not supported yet");
-}
-
-StoredRecord Reader::as_seen(Scope scope, Record record) const {
-  const auto left = lease_left(record, now_);
-  const auto age = std::max(Duration::zero(), now_.wall - record.claimed);
-  const auto seen = condition(record, now_);
-  return StoredRecord{std::move(scope), std::move(record), seen, left, age};
+  return failure(ErrorCode::internal, "sqlite store: a write came to the reader");
 }
 
 Result<Answer> Reader::on(const request::ReadScope& read) {
@@ -104,28 +115,19 @@ Result<Answer> Reader::on(const request::ReadScope& read) {
                                   read.with_body ? Load::whole : Load::without_body);
   if (!row) return pass_on(row);
   answer::Found found;
-  if (row->record) found.record = as_seen(read.scope, std::move(*row->record));
+  if (row->record) found.record = as_seen(read.scope, std::move(*row->record), now_);
   return Answer(std::move(found));
 }
 
 Result<Answer> Reader::on(const request::ReadOperation& read) {
-  answer::Found found;
-  ResetAtEnd reset(by_operation_);
   by_operation_.bind_blob(1, read.id.bytes());
-  auto stepped = by_operation_.step();
-  if (!stepped) return pass_on(stepped);
-  if (!*stepped) return Answer(std::move(found));
-  auto row = file_->records->decode(by_operation_);
-  if (!row) return pass_on(row);
-  auto scope = file_->records->decode_scope(by_operation_);
-  if (!scope) return pass_on(scope);
-  if (row->result_id != 0) {
-    auto result =
-        file_->records->result(row->result_id, read.with_body ? Load::whole : Load::without_body);
-    if (!result) return pass_on(result);
-    row->record->result = std::move(*result);
+  auto located = file_->records->located(by_operation_, read.with_body);
+  if (!located) return pass_on(located);
+  answer::Found found;
+  if (*located) {
+    auto& [row, scope] = **located;
+    found.record = as_seen(std::move(scope), std::move(*row.record), now_);
   }
-  found.record = as_seen(std::move(*scope), std::move(*row->record));
   return Answer(std::move(found));
 }
 
@@ -137,7 +139,7 @@ Result<Answer> Reader::on(const request::ReadProfile& read) {
 
 Result<Answer> Reader::on(const request::ReadAudit& read) {
   const auto digest = read.scope ? std::optional(digests_.of(*read.scope)) : std::nullopt;
-  auto rows = file_->audits->read(digest, read.scope, read.id, std::min(read.limit, max_batch));
+  auto rows = file_->audits->read(digest, read.scope, read.id, bounded(read.limit));
   if (!rows) return pass_on(rows);
   return Answer(answer::AuditRows{std::move(*rows)});
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "einmal/sqlite/intake.hpp"
+#include "einmal/sqlite/scans.hpp"
 #include "einmal/sqlite/store_clock.hpp"
 #include "einmal/sqlite/store_file.hpp"
 
@@ -32,7 +34,8 @@ class Reader {
   Result<Answer> on(const request::ReadOperation& read);
   Result<Answer> on(const request::ReadProfile& read);
   Result<Answer> on(const request::ReadAudit& read);
-  StoredRecord as_seen(Scope scope, Record record) const;
+  void begin_scan_or_answer(Command& command);
+  void slice_scan();
 
   const OpenFile how_;
   const ScopeDigests& digests_;
@@ -44,7 +47,13 @@ class Reader {
   std::unique_ptr<StoreFile> file_;
   sqlite_file::Statement by_operation_;
   Now now_{};
+  bool paused_ = false;
   std::vector<Command*> forwarded_;
+  struct Running {
+    Command* command;
+    std::unique_ptr<Scan> scan;
+  };
+  std::deque<Running> scans_;  ///< Each gets a slice in its turn.
 };
 
 }  // namespace einmal::sqlite

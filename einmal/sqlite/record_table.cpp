@@ -12,11 +12,11 @@ using sqlite_file::Statement;
 
 namespace {
 
-#define EINMAL_RECORD_COLUMNS                                                                      \
-  "id, scope_nth, result, by_operation_id, namespace, caller, operation, key, state, generation, " \
-  "owner, operation_id, attempts, profile, fingerprint, lease, on_lease_expiry, retention, "       \
-  "after_expiry, tombstone, lease_end, lease_boot, cause, settled_by, created, claimed, settled, " \
-  "expires"
+#define EINMAL_RECORD_COLUMNS                                                       \
+  " id, scope_nth, result, by_operation_id, namespace, caller, operation, key, "    \
+  "state, generation, owner, operation_id, attempts, profile, fingerprint, lease, " \
+  "on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, "    \
+  "cause, settled_by, created, claimed, settled, expires "
 
 enum Column : int {
   id,
@@ -49,6 +49,75 @@ enum Column : int {
   expires
 };
 
+constexpr const char* find_sql =
+    "SELECT " EINMAL_RECORD_COLUMNS R"sql( FROM record WHERE scope_digest = ?1)sql";
+
+constexpr const char* insert_sql = R"sql(
+  INSERT INTO record (
+    state, generation, owner, attempts, profile, fingerprint,
+    lease, on_lease_expiry, retention, after_expiry, tombstone,
+    lease_end, lease_boot, cause, settled_by, created, claimed, settled, expires, sweep_at,
+    result, result_bytes,
+    scope_digest, scope_nth, namespace, caller, operation, key, operation_id, by_operation_id)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30))sql";
+
+// Indexed columns that cannot change are not named: SQLite would move their index entries.
+constexpr const char* update_sql = R"sql(
+  UPDATE record SET
+    state = ?1, generation = ?2, owner = ?3, attempts = ?4, profile = ?5, fingerprint = ?6,
+    lease = ?7, on_lease_expiry = ?8, retention = ?9, after_expiry = ?10, tombstone = ?11,
+    lease_end = ?12, lease_boot = ?13, cause = ?14, settled_by = ?15, created = ?16,
+    claimed = ?17, settled = ?18, expires = ?19, sweep_at = ?20, result = ?21, result_bytes = ?22
+  WHERE id = ?23)sql";
+
+// What an ordinary completion changes.
+constexpr const char* settle_sql = R"sql(
+  UPDATE record SET
+    state = ?1, lease_end = NULL, lease_boot = NULL, settled_by = ?2,
+    settled = ?3, expires = ?4, sweep_at = ?5, result = ?6, result_bytes = ?7
+  WHERE id = ?8)sql";
+
+constexpr const char* add_result_sql = R"sql(
+  INSERT INTO result (
+    status, headers, body, body_kept, effect, representation_version, resource_id)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7))sql";
+
+#define EINMAL_RESULT_HEAD "status, body_kept, effect, representation_version, resource_id"
+constexpr const char* result_sql =
+    "SELECT " EINMAL_RESULT_HEAD ", headers, body FROM result WHERE id = ?1";
+constexpr const char* result_head_sql = "SELECT " EINMAL_RESULT_HEAD " FROM result WHERE id = ?1";
+
+// The first condition is the index's own: without it SQLite does not see that the index serves.
+constexpr const char* overdue_sql = "SELECT " EINMAL_RECORD_COLUMNS R"sql( FROM record
+  WHERE state IN (1, 4) AND state = 1 AND lease_end IS NOT NULL AND
+    ((lease_boot <> ?2 OR lease_end <= ?1) AND on_lease_expiry = 1
+     OR lease_boot = ?2 AND lease_end - lease > ?1)
+  LIMIT ?3)sql";
+
+constexpr const char* due_sql = "SELECT " EINMAL_RECORD_COLUMNS R"sql( FROM record
+  WHERE sweep_at <= ?1 ORDER BY sweep_at LIMIT ?2)sql";
+
+std::int64_t bytes_of(const Record& record) {
+  if (!record.result) return 0;
+  const StoredResult& result = *record.result;
+  return static_cast<std::int64_t>(result.headers.size() + result.body.size() +
+                                   (result.resource_id ? result.resource_id->size() : 0));
+}
+
+/// Whether `after` differs from `before` in nothing but what settle_sql writes.
+bool only_settles(const Record& before, const Record& after) {
+  return before.state == State::processing && !after.lease &&
+         after.generation == before.generation && after.owner == before.owner &&
+         after.cause == before.cause && after.attempts == before.attempts &&
+         after.policies == before.policies && after.fingerprint == before.fingerprint &&
+         after.created == before.created && after.claimed == before.claimed;
+}
+
+void bind_id(Statement& statement, int parameter, std::int64_t id_or_zero) {
+  id_or_zero != 0 ? statement.bind(parameter, id_or_zero) : statement.bind_null(parameter);
+}
+
 template <class Enum>
 std::optional<Enum> known(std::int64_t value, Enum first, Enum last) {
   if (value < static_cast<std::int64_t>(first) || value > static_cast<std::int64_t>(last)) {
@@ -72,48 +141,22 @@ const char* RecordTable::columns() { return EINMAL_RECORD_COLUMNS; }
 Result<RecordTable> RecordTable::prepare(Connection& connection, ProfileTable& profiles) {
   RecordTable table(connection, profiles);
   Preparer prepare(connection);
-  prepare(table.find_, "SELECT " EINMAL_RECORD_COLUMNS " FROM record WHERE scope_digest = ?1");
-  prepare(
-      table.insert_,
-      "INSERT INTO record (scope_digest, scope_nth, namespace, caller, operation, key, "
-      "operation_id, by_operation_id, state, generation, owner, attempts, profile, fingerprint, "
-      "lease, on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, cause, "
-      "settled_by, created, claimed, settled, expires, sweep_at, result) VALUES (?1, ?2, ?3, ?4, "
-      "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, "
-      "?24, ?25, ?26, ?27, ?28, ?29)");
-  // Indexed columns that cannot change are not named here: SQLite would move their index entries.
-  prepare(
-      table.update_,
-      "UPDATE record SET state = ?2, generation = ?3, owner = ?4, attempts = ?5, profile = ?6, "
-      "fingerprint = ?7, lease = ?8, on_lease_expiry = ?9, retention = ?10, after_expiry = ?11, "
-      "tombstone = ?12, lease_end = ?13, lease_boot = ?14, cause = ?15, settled_by = ?16, created "
-      "= ?17, claimed = ?18, settled = ?19, expires = ?20, sweep_at = ?21, result = ?22 WHERE id "
-      "= ?1");
+  prepare(table.find_, find_sql);
+  prepare(table.insert_, insert_sql);
+  prepare(table.update_, update_sql);
+  prepare(table.settle_, settle_sql);
   prepare(table.erase_, "DELETE FROM record WHERE id = ?1");
-  prepare(table.add_result_,
-          "INSERT INTO result (status, headers, body, body_kept, effect, representation_version, "
-          "resource_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+  prepare(table.add_result_, add_result_sql);
   prepare(table.drop_result_, "DELETE FROM result WHERE id = ?1");
-  prepare(
-      table.result_,
-      "SELECT status, headers, body_kept, effect, representation_version, resource_id, body FROM "
-      "result WHERE id = ?1");
-  prepare(table.result_head_,
-          "SELECT status, headers, body_kept, effect, representation_version, resource_id FROM "
-          "result WHERE id = ?1");
-  prepare(
-      table.overdue_,
-      "SELECT " EINMAL_RECORD_COLUMNS
-      " FROM record WHERE state IN (1, 4) AND state = 1 AND lease_end IS NOT NULL AND "
-      "((lease_boot <> ?2 OR lease_end <= ?1) AND on_lease_expiry = 1 OR lease_end - lease > ?1) "
-      "LIMIT ?3");
-  prepare(table.due_, "SELECT " EINMAL_RECORD_COLUMNS
-                      " FROM record WHERE sweep_at <= ?1 ORDER BY sweep_at LIMIT ?2");
+  prepare(table.result_, result_sql);
+  prepare(table.result_head_, result_head_sql);
+  prepare(table.overdue_, overdue_sql);
+  prepare(table.due_, due_sql);
   if (auto failed = prepare.failed()) return failure(failed->code, failed->message);
   return table;
 }
 
-Result<RecordTable::Located> RecordTable::overdue(const Now& now, std::size_t limit) {
+Result<std::vector<RecordTable::Located>> RecordTable::overdue(const Now& now, std::size_t limit) {
   ResetAtEnd reset(overdue_);
   overdue_.bind(1, now.boot.time_since_epoch().count());
   overdue_.bind_blob(2, now.boot_id.bytes());
@@ -121,7 +164,8 @@ Result<RecordTable::Located> RecordTable::overdue(const Now& now, std::size_t li
   return collect(overdue_);
 }
 
-Result<RecordTable::Located> RecordTable::due_for_sweep(WallTime now, std::size_t limit) {
+Result<std::vector<RecordTable::Located>> RecordTable::due_for_sweep(WallTime now,
+                                                                     std::size_t limit) {
   ResetAtEnd reset(due_);
   due_.bind(1, as_integer(now));
   due_.bind(2, static_cast<std::int64_t>(limit));
@@ -129,8 +173,8 @@ Result<RecordTable::Located> RecordTable::due_for_sweep(WallTime now, std::size_
 }
 
 // Read to the end before anything is written: a statement under way must not see its table change.
-Result<RecordTable::Located> RecordTable::collect(Statement& statement) {
-  Located found;
+Result<std::vector<RecordTable::Located>> RecordTable::collect(Statement& statement) {
+  std::vector<Located> found;
   while (true) {
     auto row = statement.step();
     if (!row) return pass_on(row);
@@ -148,6 +192,24 @@ Result<RecordTable::Located> RecordTable::collect(Statement& statement) {
     row.record->result = std::move(*loaded);
   }
   return found;
+}
+
+Result<std::optional<RecordTable::Located>> RecordTable::located(Statement& statement,
+                                                                 bool with_body) {
+  ResetAtEnd reset(statement);
+  auto stepped = statement.step();
+  if (!stepped) return pass_on(stepped);
+  if (!*stepped) return std::optional<Located>();
+  auto row = decode(statement);
+  if (!row) return pass_on(row);
+  auto scope = decode_scope(statement);
+  if (!scope) return pass_on(scope);
+  if (row->result_id != 0) {
+    auto loaded = result(row->result_id, with_body ? Load::whole : Load::without_body);
+    if (!loaded) return pass_on(loaded);
+    row->record->result = std::move(*loaded);
+  }
+  return std::optional<Located>(std::in_place, std::move(*row), std::move(*scope));
 }
 
 Result<Row> RecordTable::find(std::int64_t digest, const Scope& scope, Load load) {
@@ -281,33 +343,47 @@ Result<void> RecordTable::erase(Row& row) {
 
 Result<void> RecordTable::insert(Row& row, std::int64_t digest, const Scope& scope,
                                  const Record& record) {
-  insert_.bind(1, digest);
-  insert_.bind(2, row.nth);
-  insert_.bind_text(3, scope.name_space());
-  insert_.bind_text(4, scope.caller());
-  insert_.bind_text(5, scope.operation());
-  insert_.bind_text(6, scope.key());
-  insert_.bind_blob(7, record.operation_id.bytes());
-  insert_.bind(8, row.by_operation_id ? 1 : 0);
-  if (auto bound = bind_record(insert_, 9, record, row.result_id); !bound) return bound;
+  if (auto bound = bind_record(insert_, record, row.result_id); !bound) return bound;
+  insert_.bind(23, digest);
+  insert_.bind(24, row.nth);
+  insert_.bind_text(25, scope.name_space());
+  insert_.bind_text(26, scope.caller());
+  insert_.bind_text(27, scope.operation());
+  insert_.bind_text(28, scope.key());
+  insert_.bind_blob(29, record.operation_id.bytes());
+  insert_.bind(30, row.by_operation_id ? 1 : 0);
   if (auto inserted = insert_.run(); !inserted) return inserted;
   row.id = connection_->last_insert_id();
   return {};
 }
 
 Result<void> RecordTable::update(Row& row, const Record& record) {
-  update_.bind(1, row.id);
-  if (auto bound = bind_record(update_, 2, record, row.result_id); !bound) return bound;
-  if (auto updated = update_.run(); !updated) return updated;
+  const bool settles = only_settles(*row.record, record);
+  Statement& statement = settles ? settle_ : update_;
+  if (settles) {
+    statement.bind(1, static_cast<std::int64_t>(record.state));
+    statement.bind(2, static_cast<std::int64_t>(record.settled_by));
+    bind_optional(statement, 3, record.settled);
+    bind_optional(statement, 4, record.expires);
+    bind_optional(statement, 5, sweep_time(record));
+    bind_id(statement, 6, row.result_id);
+    statement.bind(7, bytes_of(record));
+    statement.bind(8, row.id);
+  } else {
+    if (auto bound = bind_record(statement, record, row.result_id); !bound) return bound;
+    statement.bind(23, row.id);
+  }
+  if (auto updated = statement.run(); !updated) return updated;
   if (connection_->rows_changed() != 1) return damaged(ErrorCode::corrupt, row.id, "its own row");
   return {};
 }
 
-Result<void> RecordTable::bind_record(Statement& statement, int first, const Record& record,
+// Parameters 1 to 22 of insert_sql and update_sql.
+Result<void> RecordTable::bind_record(Statement& statement, const Record& record,
                                       std::int64_t result) {
   auto profile_number = profiles_->number_of(record.fingerprint.profile);
   if (!profile_number) return pass_on(profile_number);
-  int at = first;
+  int at = 1;
   statement.bind(at++, static_cast<std::int64_t>(record.state));
   statement.bind(at++, static_cast<std::int64_t>(number(record.generation)));
   statement.bind_blob(at++, record.owner.bytes());
@@ -333,7 +409,8 @@ Result<void> RecordTable::bind_record(Statement& statement, int first, const Rec
   bind_optional(statement, at++, record.settled);
   bind_optional(statement, at++, record.expires);
   bind_optional(statement, at++, sweep_time(record));
-  result != 0 ? statement.bind(at, result) : statement.bind_null(at);
+  bind_id(statement, at++, result);
+  statement.bind(at, bytes_of(record));
   return {};
 }
 
@@ -357,16 +434,18 @@ Result<StoredResult> RecordTable::result(std::int64_t which, Load load) {
   if (!row) return pass_on(row);
   if (!*row) return damaged(ErrorCode::corrupt, which, "its result");
   StoredResult out;
-  const auto kept = known(statement.integer(2), BodyKept::kept, BodyKept::by_choice);
-  const auto effect = known(statement.integer(3), Effect::known, Effect::unknown);
+  const auto kept = known(statement.integer(1), BodyKept::kept, BodyKept::by_choice);
+  const auto effect = known(statement.integer(2), Effect::known, Effect::unknown);
   if (!kept || !effect) return damaged(ErrorCode::incompatible, which, "a result");
   out.status = static_cast<int>(statement.integer(0));
-  out.headers = statement.bytes(1);
   out.body_kept = *kept;
   out.effect = *effect;
-  out.representation_version = static_cast<int>(statement.integer(4));
-  if (!statement.is_null(5)) out.resource_id.emplace(statement.bytes(5));
-  if (load == Load::whole) out.body = statement.bytes(6);
+  out.representation_version = static_cast<int>(statement.integer(3));
+  if (!statement.is_null(4)) out.resource_id.emplace(statement.bytes(4));
+  if (load == Load::whole) {
+    out.headers = statement.bytes(5);
+    out.body = statement.bytes(6);
+  }
   return out;
 }
 

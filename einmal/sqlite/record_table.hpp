@@ -39,11 +39,13 @@ class RecordTable {
   Result<void> put(Row& row, std::int64_t digest, const Scope& scope, Record record);
   Result<void> erase(Row& row);
 
-  using Located = std::vector<std::pair<Row, Scope>>;
+  using Located = std::pair<Row, Scope>;
+  /// The first row of a statement that selects `columns()`, with its result; resets the statement.
+  Result<std::optional<Located>> located(sqlite_file::Statement& statement, bool with_body);
   /// Records that `Overdue` may change: over, or with a lease that ends too far ahead.
-  Result<Located> overdue(const Now& now, std::size_t limit);
+  Result<std::vector<Located>> overdue(const Now& now, std::size_t limit);
   /// Records that `Sweep` has to look at, longest due first.
-  Result<Located> due_for_sweep(WallTime now, std::size_t limit);
+  Result<std::vector<Located>> due_for_sweep(WallTime now, std::size_t limit);
 
   /// Results by themselves, for the audit.
   Result<std::int64_t> add_result(const StoredResult& result);
@@ -62,16 +64,16 @@ class RecordTable {
       : connection_(&connection), profiles_(&profiles) {}
   Result<void> insert(Row& row, std::int64_t digest, const Scope& scope, const Record& record);
   Result<void> update(Row& row, const Record& record);
-  Result<Located> collect(sqlite_file::Statement& statement);
+  Result<std::vector<Located>> collect(sqlite_file::Statement& statement);
   Result<void> put_result(Row& row, const Record& record);
-  Result<void> bind_record(sqlite_file::Statement& statement, int first, const Record& record,
+  Result<void> bind_record(sqlite_file::Statement& statement, const Record& record,
                            std::int64_t result_id);
   tl::unexpected<Error> damaged(ErrorCode code, std::int64_t id, const char* what) const;
 
   sqlite_file::Connection* connection_;
   ProfileTable* profiles_;
-  sqlite_file::Statement find_, insert_, update_, erase_, add_result_, drop_result_, result_,
-      result_head_, overdue_, due_;
+  sqlite_file::Statement find_, insert_, update_, settle_, erase_, add_result_, drop_result_,
+      result_, result_head_, overdue_, due_;
 };
 
 /// When Sweep next has something to do about `record`; nothing while it is open.

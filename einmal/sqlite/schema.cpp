@@ -70,7 +70,8 @@ CREATE TABLE record (
   settled INTEGER,
   expires INTEGER,
   sweep_at INTEGER,
-  result INTEGER
+  result INTEGER,
+  result_bytes INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX record_scope ON record (scope_digest, scope_nth);
 CREATE INDEX record_open ON record (state) WHERE state IN (1, 4);
@@ -85,7 +86,7 @@ CREATE TABLE result (
   body_kept INTEGER NOT NULL CHECK (body_kept BETWEEN 1 AND 6),
   effect INTEGER NOT NULL CHECK (effect IN (1, 2)),
   representation_version INTEGER NOT NULL,
-  resource_id TEXT CHECK (length(resource_id) <= 1024)
+  resource_id TEXT CHECK (length(CAST(resource_id AS BLOB)) <= 1024)
 ) STRICT;
 
 CREATE TABLE audit (
@@ -104,8 +105,8 @@ CREATE TABLE audit (
   late_outcome INTEGER CHECK (late_outcome IN (1, 2)),
   late_result INTEGER,
   contradicts INTEGER NOT NULL CHECK (contradicts IN (0, 1)),
-  who TEXT NOT NULL CHECK (length(who) <= 256),
-  evidence TEXT NOT NULL CHECK (length(evidence) <= 4096)
+  who TEXT NOT NULL CHECK (length(CAST(who AS BLOB)) <= 256),
+  evidence TEXT NOT NULL CHECK (length(CAST(evidence AS BLOB)) <= 4096)
 ) STRICT;
 CREATE INDEX audit_scope ON audit (scope_digest);
 CREATE INDEX audit_operation ON audit (operation_id);

@@ -6,6 +6,7 @@
 #include "einmal/sqlite/intake.hpp"
 #include "einmal/sqlite/reader.hpp"
 #include "einmal/sqlite/writer.hpp"
+#include "einmal/store/check_request.hpp"
 
 namespace einmal {
 
@@ -16,10 +17,11 @@ using namespace sqlite;
 class SqliteStore final : public Store {
  public:
   SqliteStore(const OpenFile& how, std::unique_ptr<StoreFile> file, Bytes digest_secret,
-              const ScopeDigests& digests, const Clock& clock, Random& random)
+              const ScopeDigests& digests, const ClockGuard::State& clock_seen, const Clock& clock,
+              Random& random)
       : digest_secret_(std::move(digest_secret)),
         digests_(digests),
-        clock_(clock),
+        clock_(clock, clock_seen),
         reader_(half_cache(how), digests_, clock_, random, intake_),
         checkpointer_(how, random),
         writer_(how, std::move(file), digests_, clock_, random, intake_, reader_, checkpointer_),
@@ -40,7 +42,12 @@ class SqliteStore final : public Store {
   }
 
   const Capabilities& capabilities() const override { return capabilities_; }
-  void submit(Command& command) override { intake_.submit(command); }
+  void submit(Command& command) override {
+    if (auto fits = check_request(command.request()); !fits) {
+      return command.completed(pass_on(fits));
+    }
+    intake_.submit(command);
+  }
   const Bytes& digest_secret() const override { return digest_secret_; }
   void on_foreign_change(std::function<void()> listener) override {
     writer_.on_foreign_change(std::move(listener));
@@ -77,9 +84,11 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path,
   if (!digest_secret) return pass_on(digest_secret);
   auto index_secret = (*file)->meta.secret("index_secret", 16, random);
   if (!index_secret) return pass_on(index_secret);
+  auto clock_seen = (*file)->meta.clock();
+  if (!clock_seen) return pass_on(clock_seen);
   return std::unique_ptr<Store>(
       std::make_unique<SqliteStore>(how, std::move(*file), std::move(*digest_secret),
-                                    ScopeDigests(*index_secret), clock, random));
+                                    ScopeDigests(*index_secret), *clock_seen, clock, random));
 }
 
 }  // namespace einmal

@@ -11,7 +11,8 @@ namespace einmal::sqlite {
 /// and the reader look through one guard.
 class StoreClock {
  public:
-  explicit StoreClock(const Clock& clock) : clock_(clock) {}
+  /// `kept`: what the file knows of the clock.
+  StoreClock(const Clock& clock, const ClockGuard::State& kept) : clock_(clock), guard_(kept) {}
 
   Now now();
   WallTime wall() const { return clock_.wall_now(); }

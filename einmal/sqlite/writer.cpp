@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "einmal/core/check_limits.hpp"
 #include "einmal/sqlite/columns.hpp"
+#include "einmal/store/check_request.hpp"
 
 namespace einmal::sqlite {
 
@@ -41,6 +41,7 @@ Writer::Writer(OpenFile how, std::unique_ptr<StoreFile> file, const ScopeDigests
       intake_(intake),
       reader_(reader),
       checkpointer_(checkpointer) {
+  kept_clock_ = clock_.state();
   random_.fill(&id_, sizeof id_);
   id_ &= 0x7fffffffffffffff;
 }
@@ -57,11 +58,31 @@ void Writer::run() {
                             poll ? std::optional(foreign_poll_interval) : std::nullopt);
     if (work.stopping) break;
     round(work);
+    if (clock_pauses_otherwise()) static_cast<void>(keep_clock());
     if (poll && work.claims.empty() && work.others.empty()) poll_foreign_changes();
   }
-  if (file_) {
-    static_cast<void>(file_->meta.remove_writer(id_));
-  }
+  if (file_) leave();
+}
+
+// A clean end: the next one to open the file finds the clock as it was last seen.
+void Writer::leave() {
+  if (clock_.state() != kept_clock_) static_cast<void>(keep_clock());
+  static_cast<void>(file_->meta.remove_writer(id_));
+}
+
+// Whether the pause of expiry is not yet in the file as it should be.
+bool Writer::clock_pauses_otherwise() const { return clock_.state().paused != kept_clock_.paused; }
+
+Result<void> Writer::keep_clock() {
+  if (!ensure_open()) return again(open_error_);
+  Transaction transaction(file_->transactions);
+  if (auto begun = transaction.begin_write(); !begun) return begun;
+  if (auto noticed = notice_foreign_changes({}); !noticed) return noticed;
+  generation_ = committed_generation_;
+  if (auto ended = end(true); !ended) return ended;
+  auto committed = transaction.commit();
+  if (!committed && committed.error().code == ErrorCode::in_doubt) file_.reset();
+  return committed;
 }
 
 void Writer::round(Intake::Work& work) {
@@ -89,10 +110,6 @@ void Writer::look_up_claims() {
   const Now now = clock_.now();
   const auto answered = [&](Item& item) {
     auto& transition = std::get<request::Transition>(item.command->request());
-    if (auto fits = check_limits(transition.event); !fits) {
-      item.command->completed(pass_on(fits));
-      return true;
-    }
     auto row = file_->records->find(item.digest, transition.scope, Load::whole);
     if (!row) {
       item.command->completed(pass_on(row));
@@ -155,7 +172,7 @@ Result<void> Writer::run_transaction(Items items) {
       break;
     }
   }
-  if (failed && wrote_) failed = end();
+  if (failed && wrote_) failed = end(false);
   if (!failed) {
     broken_ = true;
     file_->profiles->forget_additions();
@@ -201,15 +218,15 @@ Result<void> Writer::notice_foreign_changes(Items items) {
 }
 
 // The rows that every writing transaction brings up to date.
-Result<void> Writer::end() {
+Result<void> Writer::end(bool clock_too) {
   if (generation_ != committed_generation_) {
     if (auto set = file_->meta.set_generation(generation_); !set) return set;
   }
   const auto clock = clock_.state();
-  const bool keep_clock = !kept_clock_.last || clock.paused != kept_clock_.paused || !clock.last ||
-                          clock.last->boot_id != kept_clock_.last->boot_id ||
-                          clock.last->boot - kept_clock_.last->boot > std::chrono::seconds(10);
-  if (keep_clock) {
+  const bool keep = clock_too || !kept_clock_.last || clock.paused != kept_clock_.paused ||
+                    !clock.last || clock.last->boot_id != kept_clock_.last->boot_id ||
+                    clock.last->boot - kept_clock_.last->boot > std::chrono::seconds(10);
+  if (keep) {
     if (auto set = file_->meta.set_clock(clock); !set) return set;
     kept_clock_ = clock;
   }
@@ -237,7 +254,6 @@ Result<Answer> Writer::execute(Item& item) {
 }
 
 Result<Answer> Writer::on(Item& item, request::Transition& transition) {
-  if (auto fits = check_limits(transition.event); !fits) return pass_on(fits);
   if (!item.row || touched_.contains(item.digest)) {
     auto row = file_->records->find(item.digest, transition.scope, Load::whole);
     if (!row) return pass_on(row);
@@ -259,7 +275,8 @@ Result<Answer> Writer::on(Item& item, request::Transition& transition) {
     ++generation_;
   }
   touched_.insert(item.digest);
-  if (claim && transition.profile) {
+  if (claim) item.row->by_operation_id = transition.findable_by_id;
+  if (execute && !execute->takeover && transition.profile) {
     if (auto kept = file_->profiles->keep(*transition.profile); !kept) {
       broken_ = true;
       return pass_on(kept);
@@ -274,9 +291,7 @@ Result<void> Writer::apply(Row& row, std::int64_t digest, const Scope& scope, St
                            const Actor& actor) {
   wrote_ = true;
   broken_ = true;  // until everything is written
-  const auto operation_id = step.record  ? step.record->operation_id
-                            : row.record ? row.record->operation_id
-                                         : OperationId();
+  const auto operation_id = row.record ? row.record->operation_id : OperationId();
   if (step.change == Step::Change::put) {
     auto put = file_->records->put(row, digest, scope, std::move(*step.record));
     if (!put) return put;
@@ -284,7 +299,8 @@ Result<void> Writer::apply(Row& row, std::int64_t digest, const Scope& scope, St
     if (auto erased = file_->records->erase(row); !erased) return erased;
   }
   if (step.audit) {
-    AuditRow note{now_.wall, scope, operation_id, std::move(*step.audit), actor};
+    AuditRow note{now_.wall, scope, step.audit->before ? operation_id : OperationId(),
+                  std::move(*step.audit), actor};
     if (auto added = file_->audits->add(digest, note); !added) return added;
   }
   broken_ = false;
@@ -292,11 +308,11 @@ Result<void> Writer::apply(Row& row, std::int64_t digest, const Scope& scope, St
 }
 
 Result<Answer> Writer::on(const request::Overdue& overdue) {
-  auto due = file_->records->overdue(now_, std::min(overdue.limit, max_batch) + 1);
+  const auto limit = bounded(overdue.limit);
+  auto due = file_->records->overdue(now_, limit);
   if (!due) return pass_on(due);
   answer::Moved moved;
-  moved.more = due->size() > std::min(overdue.limit, max_batch);
-  if (moved.more) due->pop_back();
+  moved.more = due->size() == limit;
   for (auto& [row, scope] : *due) {
     if (auto done = sweep_one(row, scope, event::Overdue{}, moved); !done) return pass_on(done);
   }
@@ -306,11 +322,10 @@ Result<Answer> Writer::on(const request::Overdue& overdue) {
 Result<Answer> Writer::on(const request::Sweep& sweep) {
   answer::Moved moved;
   if (now_.expiry_paused) return Answer(moved);
-  const auto limit = std::min(sweep.limit, max_batch);
-  auto due = file_->records->due_for_sweep(now_.wall, limit + 1);
+  const auto limit = bounded(sweep.limit);
+  auto due = file_->records->due_for_sweep(now_.wall, limit);
   if (!due) return pass_on(due);
-  moved.more = due->size() > limit;
-  if (moved.more) due->pop_back();
+  moved.more = due->size() == limit;
   for (auto& [row, scope] : *due) {
     if (auto done = sweep_one(row, scope, event::Sweep{}, moved); !done) return pass_on(done);
   }
@@ -337,16 +352,27 @@ Result<void> Writer::sweep_one(Row& row, const Scope& scope, const Event& event,
   return {};
 }
 
-Result<Answer> Writer::on(const request::AdvanceGenerations&) {
+Result<Answer> Writer::on(const request::AdvanceGenerations& advance) {
   generation_ += std::int64_t{1} << 32;
-  wrote_ = true;
-  return Answer(answer::Done{});
+  return note_of_the_store(AuditEvent::generations_advanced, advance.actor);
 }
 
-Result<Answer> Writer::on(const request::AcceptTime&) {
+Result<Answer> Writer::on(const request::AcceptTime& accept) {
   clock_.accept();
   now_ = clock_.now();
+  return note_of_the_store(AuditEvent::time_accepted, accept.actor);
+}
+
+Result<Answer> Writer::note_of_the_store(AuditEvent event, const Actor& actor) {
+  AuditRow note;
+  note.at = now_.wall;
+  note.audit.event = event;
+  note.audit.generation = Generation{static_cast<std::uint64_t>(generation_)};
+  note.actor = actor;
   wrote_ = true;
+  broken_ = true;
+  if (auto added = file_->audits->add(0, note); !added) return pass_on(added);
+  broken_ = false;
   return Answer(answer::Done{});
 }
 

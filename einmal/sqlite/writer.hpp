@@ -51,7 +51,10 @@ class Writer {
 
   Result<void> begin();
   Result<void> notice_foreign_changes(Items items);
-  Result<void> end();
+  Result<void> end(bool clock_too);
+  void leave();
+  bool clock_pauses_otherwise() const;
+  Result<void> keep_clock();
 
   Result<Answer> execute(Item& item);
   Result<Answer> on(Item& item, request::Transition& transition);
@@ -59,6 +62,7 @@ class Writer {
   Result<Answer> on(const request::Sweep& sweep);
   Result<Answer> on(const request::AdvanceGenerations& advance);
   Result<Answer> on(const request::AcceptTime& accept);
+  Result<Answer> note_of_the_store(AuditEvent event, const Actor& actor);
   Result<void> apply(Row& row, std::int64_t digest, const Scope& scope, Step& step,
                      const Actor& actor);
   Result<void> sweep_one(Row& row, const Scope& scope, const Event& event, answer::Moved& moved);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "einmal/base/bytes.hpp"
@@ -28,9 +29,11 @@ class Statement {
 
   void bind(int parameter, std::int64_t value);
   void bind_null(int parameter);
-  /// The bytes are not copied: they must stay until `reset`.
+  /// The bytes are not copied: they must stay until `reset`. So a temporary does not compile.
   void bind_text(int parameter, BytesView value);
+  void bind_text(int parameter, std::string&& value) = delete;
   void bind_blob(int parameter, BytesView value);
+  void bind_blob(int parameter, std::string&& value) = delete;
 
   /// true: a row stands ready; false: done.
   Result<bool> step();

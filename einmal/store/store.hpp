@@ -62,6 +62,9 @@ struct Transition {
   /// With Claim: kept when the claim creates a record and the store does not have it yet.
   std::shared_ptr<const Profile> profile;
   Actor actor;  ///< With Doubt, Resolve, Forget: `who` is required.
+  /// With Claim: whether a record it creates must be found quickly by ReadOperation, which costs a
+  /// store an index entry. False for operations that publish no operation resource.
+  bool findable_by_id = true;
 };
 /// The record as stored, whatever its condition: one that is freed or expired and not swept yet is
 /// found with `Condition::absent`. Without body: the result comes with neither headers nor body.
@@ -72,6 +75,9 @@ struct ReadScope {
 struct ReadOperation {
   OperationId id;
   bool with_body = true;
+  /// Also among the records that are not findable_by_id, which may take as long as a whole List:
+  /// for operators, never on behalf of a client.
+  bool search = false;
 };
 struct ReadProfile {
   Digest id{};
