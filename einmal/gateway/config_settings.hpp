@@ -217,7 +217,9 @@ class Settings {
     return std::nullopt;
   }
   static std::string quoted(const std::string& text) { return gateway::show(text); }
-  static std::string show_duration(Duration duration) { return quoted(gateway::show(duration)); }
+  static std::string show_duration(Duration duration) {
+    return duration == Duration::zero() ? "-" : quoted(gateway::show(duration));
+  }
   static std::string show_duration(const std::optional<Duration>& duration) {
     return duration ? show_duration(*duration) : "-";
   }

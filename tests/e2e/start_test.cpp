@@ -78,7 +78,7 @@ TEST_F(Start, is_explained_value_by_value) {
   const auto told = with({.defaults = "retention = \"48h\"\n"}, {"--explain"});
   EXPECT_EQ(told.status, 0) << told.errors;
   EXPECT_THAT(told.output,
-              AllOf(HasSubstr("create-order"), HasSubstr("= 2d "), HasSubstr("[defaults]")));
+              AllOf(HasSubstr("create-order"), HasSubstr("= \"2d\" "), HasSubstr("[defaults]")));
 }
 
 TEST_F(Start, quickly_protects_every_post_and_patch) {
