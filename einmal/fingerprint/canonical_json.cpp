@@ -88,11 +88,11 @@ class TextWriter {
   /// False if a number is beyond the range of a double. Recursion is as deep as the document.
   bool value(std::uint32_t index) {
     const Node& node = document_.node(index);
-    switch (node.kind) {
+    switch (node.kind()) {
       case Kind::object:
-        return object(node);
+        return object(index);
       case Kind::array:
-        return array(index, node);
+        return array(index);
       case Kind::number:
         return number(document_.text(node));
       case Kind::string:
@@ -113,10 +113,10 @@ class TextWriter {
   Bytes take() { return std::move(out_); }
 
  private:
-  bool object(const Node& node) {
+  bool object(std::uint32_t index) {
     out_.push_back('{');
-    for (auto* name = document_.sorted_begin(node); name != document_.sorted_end(node); ++name) {
-      if (name != document_.sorted_begin(node)) out_.push_back(',');
+    for (auto* name = document_.sorted_begin(index); name != document_.sorted_end(index); ++name) {
+      if (name != document_.sorted_begin(index)) out_.push_back(',');
       append_string(out_, document_.name(*name));
       out_.push_back(':');
       if (!value(*name + 1)) return false;
@@ -125,9 +125,10 @@ class TextWriter {
     return true;
   }
 
-  bool array(std::uint32_t index, const Node& node) {
+  bool array(std::uint32_t index) {
+    const std::uint32_t end = document_.next(index);
     out_.push_back('[');
-    for (std::uint32_t at = index + 1; at != node.next; at = document_.node(at).next) {
+    for (std::uint32_t at = index + 1; at != end; at = document_.next(at)) {
       if (at != index + 1) out_.push_back(',');
       if (!value(at)) return false;
     }

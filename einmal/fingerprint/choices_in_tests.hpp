@@ -217,7 +217,8 @@ class Speller {
   void unit(char32_t u) {
     out_ += "\\u";
     for (int shift = 12; shift >= 0; shift -= 4) {
-      out_ += (choices_.yes() ? "0123456789abcdef" : "0123456789ABCDEF")[(u >> shift) & 15];
+      const char* digits = choices_.yes() ? "0123456789abcdef" : "0123456789ABCDEF";
+      out_ += digits[(u >> shift) & 15];
     }
   }
 

@@ -31,20 +31,21 @@ class JsonWriter {
   /// Recursion is as deep as the document, at most `max_json_depth`.
   void value(const JsonDocument& document, std::uint32_t index) {
     const Node& node = document.node(index);
-    switch (node.kind) {
+    switch (node.kind()) {
       case Kind::array: {
         out_.byte('a');
-        out_.count(node.size);
-        for (std::uint32_t at = index + 1; at != node.next; at = document.node(at).next) {
+        out_.count(node.size());
+        const std::uint32_t end = document.next(index);
+        for (std::uint32_t at = index + 1; at != end; at = document.next(at)) {
           value(document, at);
         }
         return;
       }
       case Kind::object: {
         out_.byte('o');
-        out_.count(node.size);
-        const std::uint32_t* const end = document.sorted_end(node);
-        for (const std::uint32_t* name = document.sorted_begin(node); name != end; ++name) {
+        out_.count(node.size());
+        const std::uint32_t* const end = document.sorted_end(index);
+        for (const std::uint32_t* name = document.sorted_begin(index); name != end; ++name) {
           out_.bytes(document.name(*name));
           value(document, *name + 1);
         }
@@ -59,9 +60,9 @@ class JsonWriter {
     const Node& node = place.document->node(place.index);
     if (place.rules == nullptr || place.rules->children.empty()) {
       value(*place.document, place.index);
-    } else if (node.kind == Kind::object) {
+    } else if (node.kind() == Kind::object) {
       object(place, node);
-    } else if (node.kind == Kind::array) {
+    } else if (node.kind() == Kind::array) {
       array(place, node);
     } else {
       scalar(*place.document, node);
@@ -70,7 +71,7 @@ class JsonWriter {
 
  private:
   void scalar(const JsonDocument& document, const Node& node) {
-    switch (node.kind) {
+    switch (node.kind()) {
       case Kind::null_value:
         return out_.byte('n');
       case Kind::true_value:
@@ -100,7 +101,7 @@ class JsonWriter {
   CanonicalWriter& out_;
 };
 
-const std::uint32_t* find_member(const JsonDocument& document, const Node& object,
+const std::uint32_t* find_member(const JsonDocument& document, std::uint32_t object,
                                  std::string_view name) {
   const auto* const end = document.sorted_end(object);
   const auto* const found = std::lower_bound(
@@ -113,16 +114,17 @@ const std::uint32_t* find_member(const JsonDocument& document, const Node& objec
 void JsonWriter::object(const Place& place, const Node& node) {
   const JsonDocument& document = *place.document;
   std::vector<Member> members;
-  members.reserve(node.size + place.rules->children.size());
-  const auto* const end = document.sorted_end(node);
-  for (const auto* name = document.sorted_begin(node); name != end; ++name) {
+  members.reserve(node.size() + place.rules->children.size());
+  const auto* const end = document.sorted_end(place.index);
+  for (const auto* name = document.sorted_begin(place.index); name != end; ++name) {
     const Rules* rules = place.rules->find(document.name(*name));
     if (rules != nullptr && rules->ignored) continue;
     members.push_back({document.name(*name), {&document, *name + 1, rules}});
   }
   const std::size_t present = members.size();
   for (const auto& [token, index, rules] : place.rules->children) {
-    if (!rules->default_value || rules->ignored || find_member(document, node, token)) continue;
+    if (!rules->default_value || rules->ignored || find_member(document, place.index, token))
+      continue;
     members.push_back({token, {&rules->default_value->document, JsonDocument::root, rules.get()}});
   }
   std::inplace_merge(
@@ -139,9 +141,10 @@ void JsonWriter::object(const Place& place, const Node& node) {
 void JsonWriter::array(const Place& place, const Node& node) {
   const JsonDocument& document = *place.document;
   std::vector<Place> elements;
-  elements.reserve(node.size);
+  elements.reserve(node.size());
   std::size_t position = 0;
-  for (std::uint32_t at = place.index + 1; at != node.next; at = document.node(at).next) {
+  const std::uint32_t end = document.next(place.index);
+  for (std::uint32_t at = place.index + 1; at != end; at = document.next(at)) {
     const Rules* rules = place.rules->find(position++);
     if (rules == nullptr || !rules->ignored) elements.push_back({&document, at, rules});
   }
@@ -155,16 +158,17 @@ std::optional<Place> step(const Place& place, const std::string& token) {
   const JsonDocument& document = *place.document;
   const Node& node = document.node(place.index);
   const Rules* const rules = place.rules == nullptr ? nullptr : place.rules->find(token);
-  if (node.kind == Kind::object) {
-    if (const auto* member = find_member(document, node, token)) {
+  if (node.kind() == Kind::object) {
+    if (const auto* member = find_member(document, place.index, token)) {
       return Place{&document, *member + 1, rules};
     }
     if (rules != nullptr && rules->default_value) {
       return Place{&rules->default_value->document, JsonDocument::root, rules};
     }
-  } else if (node.kind == Kind::array) {
+  } else if (node.kind() == Kind::array) {
     std::size_t position = 0;
-    for (std::uint32_t at = place.index + 1; at != node.next; at = document.node(at).next) {
+    const std::uint32_t end = document.next(place.index);
+    for (std::uint32_t at = place.index + 1; at != end; at = document.next(at)) {
       if (std::to_string(position++) == token) return Place{&document, at, rules};
     }
   }

@@ -20,8 +20,9 @@ namespace {
 using boost::json::error_code;
 using boost::json::string_view;
 
-/// Keeps offsets within 32 bits, also after normalisation.
-constexpr std::size_t max_json_bytes = std::size_t{1} << 30;
+/// Keeps every size within the 28 bits that a node has, also after normalisation (up to three times
+/// the bytes).
+constexpr std::size_t max_json_bytes = std::size_t{64} << 20;
 
 /// Memory that one unusual body needed is given back.
 constexpr std::size_t kept_capacity = std::size_t{1} << 18;
@@ -105,14 +106,17 @@ class JsonHandler {
   bool on_document_begin(error_code&) { return true; }
   bool on_document_end(error_code&) { return true; }
 
-  bool on_object_begin(error_code&) { return open(JsonDocument::Kind::object); }
+  bool on_object_begin(error_code&) {
+    open(JsonDocument::Kind::object);
+    return add(JsonDocument::Kind::null_value);
+  }
   bool on_array_begin(error_code&) { return open(JsonDocument::Kind::array); }
   bool on_array_end(std::size_t count, error_code&) {
-    document_.nodes_[close()].size = static_cast<std::uint32_t>(count);
+    close(count);
     return true;
   }
   bool on_object_end(std::size_t count, error_code& ec) {
-    const auto duplicate = document_.close_object(close(), count);
+    const auto duplicate = document_.close_object(close(count), count);
     if (!duplicate) return true;
     duplicate_ = "member name " + quoted_for_reason(document_.name(*duplicate)) + " twice at " +
                  path_of_closed_object();
@@ -123,7 +127,8 @@ class JsonHandler {
   bool on_key(string_view part, std::size_t, error_code&) {
     const auto index = static_cast<std::uint32_t>(document_.nodes_.size());
     const JsonDocument::Node& node = add_text(JsonDocument::Kind::name, part);
-    const std::size_t behind = node.unescaped ? 0 : document_.text_.size() - node.begin - node.size;
+    const std::size_t behind =
+        node.unescaped() ? 0 : document_.text_.size() - node.value_ - node.size();
     document_.members_.push_back({utf16_prefix(document_.text(node), behind), index});
     return true;
   }
@@ -154,8 +159,7 @@ class JsonHandler {
 
   [[gnu::always_inline]] bool add(JsonDocument::Kind kind, std::uint32_t begin = 0,
                                   std::size_t size = 0, bool unescaped = false) {
-    const auto next = static_cast<std::uint32_t>(document_.nodes_.size() + 1);
-    document_.nodes_.push_back({kind, unescaped, begin, static_cast<std::uint32_t>(size), next});
+    document_.nodes_.push_back({kind, static_cast<std::uint32_t>(size), begin, unescaped});
     return true;
   }
 
@@ -164,9 +168,10 @@ class JsonHandler {
     return add(kind);
   }
 
-  std::uint32_t close() {
+  std::uint32_t close(std::size_t count) {
     const std::uint32_t index = open_[--depth_];
-    document_.nodes_[index].next = static_cast<std::uint32_t>(document_.nodes_.size());
+    document_.nodes_[index] = {document_.nodes_[index].kind(), static_cast<std::uint32_t>(count),
+                               static_cast<std::uint32_t>(document_.nodes_.size())};
     return index;
   }
 
@@ -177,12 +182,12 @@ class JsonHandler {
     for (std::size_t level = 0; level < depth_; ++level) {
       const std::uint32_t child = open_[level + 1];
       path.push_back('/');
-      if (document_.nodes_[open_[level]].kind == JsonDocument::Kind::object) {
+      if (document_.nodes_[open_[level]].kind() == JsonDocument::Kind::object) {
         path.append(printable(pointer_token(document_.name(child - 1)), 40));
         continue;
       }
       std::size_t position = 0;
-      for (auto at = open_[level] + 1; at != child; at = document_.nodes_[at].next) ++position;
+      for (auto at = open_[level] + 1; at != child; at = document_.next(at)) ++position;
       path.append(std::to_string(position));
     }
     if (path.empty()) return "the top level";
@@ -240,7 +245,7 @@ class JsonHandler {
 std::optional<JsonFault> JsonDocument::parse(BytesView text, bool nfc) {
   clear();
   text_ = text;
-  if (text.size() > max_json_bytes) return JsonFault{false, "more than 1 GiB"};
+  if (text.size() > max_json_bytes) return JsonFault{false, "more than 64 MiB"};
   boost::json::parse_options options;
   options.max_depth = max_json_depth;
   boost::json::basic_parser<JsonHandler> parser(options, *this, nfc);
@@ -281,8 +286,7 @@ std::optional<std::uint32_t> JsonDocument::close_object(std::uint32_t object, st
   } else if (!std::is_sorted(begin, members_.end(), order)) {
     std::sort(begin, members_.end(), order);
   }
-  nodes_[object].begin = static_cast<std::uint32_t>(sorted_.size());
-  nodes_[object].size = static_cast<std::uint32_t>(count);
+  nodes_[object + 1].value_ = static_cast<std::uint32_t>(sorted_.size());
   for (auto member = begin; member != members_.end(); ++member) {
     if (member != begin && (member - 1)->prefix == member->prefix &&
         name((member - 1)->name) == name(member->name)) {

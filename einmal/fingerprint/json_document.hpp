@@ -35,15 +35,24 @@ class JsonDocument {
     name
   };
 
-  /// `begin` and `size`: of a string, name or number its place in the text or among the unescaped
-  /// strings; of an object its members in `sorted`; of an array `size` is the number of elements.
-  /// The first element or member of a container is the node behind it.
-  struct Node {
-    Kind kind;
-    bool unescaped = false;
-    std::uint32_t begin = 0;
-    std::uint32_t size = 0;
-    std::uint32_t next = 0;  ///< The node behind this one and all that is in it.
+  /// Eight bytes a value, since a hostile body is all values. An object takes two nodes, its
+  /// members stand behind them; a member is its name's node and, behind it, its value's.
+  class Node {
+   public:
+    Kind kind() const { return static_cast<Kind>(head_ & 7); }
+    /// Of a string, name or number the bytes of its text; the elements or members of a container.
+    std::uint32_t size() const { return head_ >> 4; }
+
+   private:
+    friend class JsonDocument;
+    friend class JsonHandler;
+    Node(Kind kind, std::uint32_t size, std::uint32_t value, bool unescaped = false)
+        : head_(static_cast<std::uint32_t>(kind) | (unescaped ? 8 : 0) | size << 4),
+          value_(value) {}
+    bool unescaped() const { return (head_ & 8) != 0; }
+
+    std::uint32_t head_;
+    std::uint32_t value_;  // where the text begins; of a container the index behind it
   };
 
   /// Nothing on success. With `nfc`, names and strings are normalised to form C first.
@@ -52,21 +61,27 @@ class JsonDocument {
   /// Forgets the text; gives back what memory one unusually large text needed.
   void clear();
 
-  const Node& node(std::uint32_t index) const { return nodes_[index]; }
   static constexpr std::uint32_t root = 0;
+  const Node& node(std::uint32_t index) const { return nodes_[index]; }
+  /// The index behind the value and all that is in it.
+  std::uint32_t next(std::uint32_t index) const {
+    const Node& node = nodes_[index];
+    const bool container = node.kind() == Kind::array || node.kind() == Kind::object;
+    return container ? node.value_ : index + 1;
+  }
 
   /// The unescaped bytes of a string or name, or the text of a number.
   std::string_view text(const Node& node) const {
-    return (node.unescaped ? std::string_view(arena_) : text_).substr(node.begin, node.size);
+    return (node.unescaped() ? std::string_view(arena_) : text_).substr(node.value_, node.size());
   }
   std::string_view name(std::uint32_t name_node) const { return text(nodes_[name_node]); }
 
-  /// The name nodes of an object, in sorted order; each is followed by its value.
-  const std::uint32_t* sorted_begin(const Node& object) const {
-    return sorted_.data() + object.begin;
+  /// The name nodes of the object at `index`, in sorted order; each is followed by its value.
+  const std::uint32_t* sorted_begin(std::uint32_t index) const {
+    return sorted_.data() + nodes_[index + 1].value_;
   }
-  const std::uint32_t* sorted_end(const Node& object) const {
-    return sorted_.data() + object.begin + object.size;
+  const std::uint32_t* sorted_end(std::uint32_t index) const {
+    return sorted_begin(index) + nodes_[index].size();
   }
 
  private:
