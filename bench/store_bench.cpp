@@ -175,14 +175,14 @@ class HandWritten {
         "INSERT INTO record (scope_digest, scope_nth, namespace, caller, operation, key, "
         "operation_id, by_operation_id, state, generation, owner, attempts, profile, fingerprint, "
         "lease, on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, cause, "
-        "settled_by, created, claimed) VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, 0, 1, ?7, ?8, 1, 1, ?9, "
-        "30000000, 1, 86400000000, 1, 2592000000000, ?10, ?11, 0, 0, ?12, ?12)");
+        "settled_by, created, claimed, result_bytes) VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, 0, 1, ?7, ?8, 1, 1, ?9, "
+        "30000000, 1, 86400000000, 1, 2592000000000, ?10, ?11, 0, 0, ?12, ?12, 0)");
     result_ = prepare(
         "INSERT INTO result (status, headers, body, body_kept, effect, representation_version) "
         "VALUES (201, ?1, ?2, 1, 1, 1)");
     update_ = prepare(
         "UPDATE record SET state = 2, lease_end = NULL, lease_boot = NULL, settled_by = 1, settled = "
-        "?1, expires = ?2, sweep_at = ?2, result = ?3 WHERE scope_digest = ?4 AND key = ?5 AND caller "
+        "?1, expires = ?2, sweep_at = ?2, result = ?3, result_bytes = 280 WHERE scope_digest = ?4 AND key = ?5 AND caller "
         "= ?6 AND operation = ?7 AND namespace = ?8 AND generation = ?9 AND owner = ?10");
     counter_ = prepare("UPDATE counter SET generation = ?1");
   }

@@ -38,13 +38,15 @@ void Checkpointer::wal_has(std::size_t bytes) {
 
 bool Checkpointer::restart_is_due(std::size_t wal_bytes) const {
   const std::lock_guard lock(mutex_);
-  return last_run_is_near_ || wal_bytes >= 2 * how_.options.wal_limit_bytes;
+  if (wal_bytes < how_.options.wal_limit_bytes) return false;
+  const bool far_over = wal_bytes >= copied_at_ + how_.options.wal_limit_bytes;
+  return last_run_is_near_ || far_over;
 }
 
-void Checkpointer::restarted() {
+void Checkpointer::restart_tried(std::size_t wal_bytes) {
   const std::lock_guard lock(mutex_);
   last_run_is_near_ = false;
-  copied_at_ = 0;
+  copied_at_ = wal_bytes;  // blocked by a reader: the next try is a whole step later
 }
 
 void Checkpointer::drop_file() {

@@ -22,7 +22,8 @@ class Checkpointer {
   void wal_has(std::size_t bytes);
   /// The writer's: whether to start the WAL from its beginning now.
   bool restart_is_due(std::size_t wal_bytes) const;
-  void restarted();
+  /// The writer's: the WAL that it tried to start from its beginning has this size now.
+  void restart_tried(std::size_t wal_bytes);
 
   /// Closes the connection; it is opened again when needed.
   void drop_file();

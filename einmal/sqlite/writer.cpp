@@ -20,6 +20,8 @@ namespace {
 constexpr Duration yield_least = std::chrono::microseconds(500);
 /// How long after a foreign commit another writer is taken to be at work.
 constexpr Duration foreign_activity_lasts = std::chrono::milliseconds(50);
+/// How long a start of the WAL from its beginning waits for readers of the old one.
+constexpr Duration restart_wait = std::chrono::milliseconds(50);
 constexpr Duration foreign_poll_interval = std::chrono::milliseconds(5);
 
 Duration steady_now() {
@@ -100,6 +102,7 @@ void Writer::round(Intake::Work& work) {
   if (items_.empty()) return;
   if (!ensure_open()) return answer_all(items_, open_error_);
   commit(items_);
+  tend_wal();
   yield_to_others();
 }
 
@@ -174,8 +177,7 @@ Result<void> Writer::run_transaction(Items items) {
   }
   if (failed && wrote_) failed = end(false);
   if (!failed) {
-    broken_ = true;
-    file_->profiles->forget_additions();
+    rolled_back();
     return failed;
   }
   if (!wrote_) return {};
@@ -184,13 +186,19 @@ Result<void> Writer::run_transaction(Items items) {
   auto committed = transaction.commit();
   intake_.writer_is_back();
   if (!committed) {
-    broken_ = true;
-    file_->profiles->forget_additions();
+    rolled_back();
     return committed;
   }
   committed_generation_ = generation_;
   highest_generation_ = std::max(highest_generation_, generation_);
   return {};
+}
+
+// What was remembered of this transaction is not so.
+void Writer::rolled_back() {
+  broken_ = true;
+  file_->profiles->forget_additions();
+  open_records_.forget_all();
 }
 
 Result<void> Writer::notice_foreign_changes(Items items) {
@@ -199,6 +207,7 @@ Result<void> Writer::notice_foreign_changes(Items items) {
   if (*version == data_version_) return {};
   const bool first = data_version_ < 0;
   for (Item& item : items) item.row.reset();
+  open_records_.forget_all();
   if (auto may = check_may_write(*file_); !may) return may;
   auto generation = file_->meta.generation();
   if (!generation) return pass_on(generation);
@@ -254,16 +263,14 @@ Result<Answer> Writer::execute(Item& item) {
 }
 
 Result<Answer> Writer::on(Item& item, request::Transition& transition) {
-  if (!item.row || touched_.contains(item.digest)) {
-    auto row = file_->records->find(item.digest, transition.scope, Load::whole);
-    if (!row) return pass_on(row);
-    item.row = std::move(*row);
-  }
+  if (auto found = find_row(item, transition.scope); !found) return pass_on(found);
   auto* claim = std::get_if<event::Claim>(&transition.event);
   if (claim) claim->generation = Generation{static_cast<std::uint64_t>(generation_ + 1)};
   Step step = decide(item.row->record, transition.event, now_);
-  if (step.change == Step::Change::none && !step.audit) return Answer(std::move(step.decision));
-
+  if (step.change == Step::Change::none && !step.audit) {
+    remember(item, transition.scope);
+    return Answer(std::move(step.decision));
+  }
   const auto* execute = std::get_if<decision::Execute>(&step.decision);
   if (execute && !execute->repeated) {
     if (committed_generation_ < highest_generation_) {
@@ -284,7 +291,27 @@ Result<Answer> Writer::on(Item& item, request::Transition& transition) {
   }
   auto applied = apply(*item.row, item.digest, transition.scope, step, transition.actor);
   if (!applied) return pass_on(applied);
+  remember(item, transition.scope);
   return Answer(std::move(step.decision));
+}
+
+// The row as it stands in this transaction: as written last, or as looked up just before, or read.
+Result<void> Writer::find_row(Item& item, const Scope& scope) {
+  if (auto known = open_records_.take(item.digest, scope)) {
+    item.row = std::move(known);
+    return {};
+  }
+  if (item.row && !touched_.contains(item.digest)) return {};
+  auto row = file_->records->find(item.digest, scope, Load::whole);
+  if (!row) return pass_on(row);
+  item.row = std::move(*row);
+  return {};
+}
+
+void Writer::remember(Item& item, const Scope& scope) {
+  if (item.row->record && item.row->record->state == State::processing) {
+    open_records_.keep(item.digest, scope, std::move(*item.row));
+  }
 }
 
 Result<void> Writer::apply(Row& row, std::int64_t digest, const Scope& scope, Step& step,
@@ -346,6 +373,7 @@ Result<void> Writer::sweep_one(Row& row, const Scope& scope, const Event& event,
       step.change == Step::Change::put && std::holds_alternative<event::Sweep>(event);
   const bool counts = !std::holds_alternative<decision::Unchanged>(step.decision);
   touched_.insert(digest);
+  open_records_.take(digest, scope);
   if (auto applied = apply(row, digest, scope, step, Actor{}); !applied) return applied;
   if (strips) ++moved.stripped;
   if (counts && !strips) ++moved.changed;
@@ -376,6 +404,22 @@ Result<Answer> Writer::note_of_the_store(AuditEvent event, const Actor& actor) {
   return Answer(answer::Done{});
 }
 
+// --- the WAL
+
+void Writer::tend_wal() {
+  if (!file_) return;
+  Connection& connection = *file_->connection;
+  const auto bytes = connection.wal_bytes();
+  checkpointer_.wal_has(bytes);
+  if (!checkpointer_.restart_is_due(bytes)) return;
+  intake_.writer_goes_away();
+  connection.set_busy_limit(restart_wait);
+  auto restarted = connection.checkpoint(Connection::CheckpointMode::restart);
+  connection.set_busy_limit(how_.options.busy_limit);
+  intake_.writer_is_back();
+  checkpointer_.restart_tried(restarted && !restarted->blocked ? 0 : bytes);
+}
+
 // --- failures
 
 bool Writer::ensure_open() {
@@ -386,6 +430,7 @@ bool Writer::ensure_open() {
     return false;
   }
   file_ = std::move(*opened);
+  open_records_.forget_all();
   data_version_ = -1;
   return true;
 }

@@ -9,6 +9,7 @@
 
 #include "einmal/sqlite/checkpointer.hpp"
 #include "einmal/sqlite/intake.hpp"
+#include "einmal/sqlite/open_records.hpp"
 #include "einmal/sqlite/reader.hpp"
 #include "einmal/sqlite/store_clock.hpp"
 #include "einmal/sqlite/store_file.hpp"
@@ -67,6 +68,11 @@ class Writer {
                      const Actor& actor);
   Result<void> sweep_one(Row& row, const Scope& scope, const Event& event, answer::Moved& moved);
 
+  Result<void> find_row(Item& item, const Scope& scope);
+  void remember(Item& item, const Scope& scope);
+  void rolled_back();
+
+  void tend_wal();
   bool ensure_open();
   void recover(Items items, const Error& doubt);
   Result<bool> read_back();
@@ -84,6 +90,7 @@ class Writer {
   Checkpointer& checkpointer_;
 
   std::vector<Item> items_;
+  OpenRecords open_records_;
   std::unordered_set<std::int64_t> touched_;  ///< Scopes written in this transaction.
   Now now_{};
   bool wrote_ = false;

@@ -137,7 +137,10 @@ Result<void> Connection::check_kind() {
 
 Result<void> Connection::configure(const ConnectionOptions& options) {
   if (auto switched = switch_to_wal(); !switched) return switched;
-  sqlite3_wal_autocheckpoint(handle_, 0);
+  sqlite3_wal_hook(handle_, &Connection::committed, this);  // in place of automatic checkpoints
+  auto page_size = query_integer("PRAGMA page_size");
+  if (!page_size) return pass_on(page_size);
+  page_bytes_ = static_cast<std::size_t>(*page_size);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   const auto settings = fmt::format(
       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -{}; "
@@ -166,6 +169,11 @@ Result<void> Connection::switch_to_wal() {
     if (!locked || steady_us() >= deadline) return pass_on(row);
     std::this_thread::sleep_for(Duration(200 + jitter_.below(2000)));
   }
+}
+
+int Connection::committed(void* self, sqlite3*, const char*, int frames) {
+  static_cast<Connection*>(self)->wal_frames_ = static_cast<std::size_t>(frames);
+  return SQLITE_OK;
 }
 
 int Connection::busy(void* self, int calls) {

@@ -69,6 +69,9 @@ class Connection {
   std::int64_t last_insert_id() const;
   int rows_changed() const;
 
+  /// The size of the WAL after the last commit of this connection.
+  std::size_t wal_bytes() const { return wal_frames_ * (page_bytes_ + wal_frame_header_bytes); }
+
   struct Checkpoint {
     bool blocked = false;  ///< A reader or writer stood in the way of a complete one.
     int wal_frames = 0;    ///< Frames in the WAL.
@@ -94,7 +97,9 @@ class Connection {
   Result<void> check_kind();
   Result<void> configure(const ConnectionOptions& options);
   Result<void> switch_to_wal();
+  static constexpr std::size_t wal_frame_header_bytes = 24;
   static int busy(void* self, int calls);
+  static int committed(void* self, sqlite3* handle, const char* database, int frames);
   int wait_for_lock(int calls);
 
   std::string path_;
@@ -103,6 +108,8 @@ class Connection {
   SeededRandom jitter_;
   sqlite3* handle_ = nullptr;
   std::int64_t waiting_since_us_ = 0;
+  std::size_t wal_frames_ = 0;
+  std::size_t page_bytes_ = 0;
 };
 
 }  // namespace einmal::sqlite_file
