@@ -379,8 +379,8 @@ class Message {
     return {Step::body, consumed, reader_->piece()};
   }
 
-  // Beast wants a chunk line, and the last chunk with its trailers, in one piece: what came of one
-  // is kept in pending_ and completed line by line.
+  // Beast wants a chunk line, and the last chunk with its trailers, in one piece, and asserts what
+  // it believes of the size of that piece: pending_ grows line by line until it is whole.
   Fed feed_chunked(std::string_view input) {
     std::size_t consumed = 0;
     while (!reader_->is_done()) {
@@ -396,36 +396,24 @@ class Message {
     return complete(consumed);
   }
 
-  /// One step in a chunk line or trailer section, adding to `consumed`. False: refused.
+  /// Takes one line, or what there is of it, of a chunk line or trailer section. False: refused.
   bool chunk_line(std::string_view rest, std::size_t& consumed) {
-    const bool anew = pending_.empty();
-    auto bytes = rest.substr(0, limits_.trailers);
-    auto taken = bytes.size();
-    if (!anew) {
-      const auto line = std::min(rest.find('\n'), rest.size() - 1) + 1;
-      taken = std::min(line, limits_.trailers - pending_.size());
-      pending_.append(rest.substr(0, taken));
-      bytes = pending_;
+    rest = rest.substr(0, limits_.trailers - pending_.size());
+    const auto line = rest.substr(0, std::min(rest.find('\n'), rest.size() - 1) + 1);
+    pending_.append(line);
+    consumed += line.size();
+    if (line.back() == '\n') {
+      if (!pending_.ends_with("\r\n")) return refused("a chunk line or trailer ends in a bare LF");
+      std::size_t parsed = 0;
+      if (!reader_->step(pending_, parsed)) return refused(reader_->refusal());
+      if (!reader_->wants_more()) return end_chunk_line(parsed);
     }
-    // Whole lines only: given the last chunk in smaller pieces, Beast asserts.
-    const auto lines = bytes.substr(0, bytes.rfind('\n') + 1);
-    std::size_t parsed = 0;
-    if (!lines.empty() && (anew || lines.size() == bytes.size())) {
-      if (!reader_->step(lines, parsed)) return refused(reader_->refusal());
-      if (!reader_->wants_more()) {
-        consumed += anew ? parsed : taken;
-        return end_chunk_line(lines, parsed, anew);
-      }
-    }
-    if (bytes.size() >= limits_.trailers) return refused("a chunk line or trailer is too long");
-    consumed += taken;
-    if (anew) pending_.assign(bytes);
-    return true;
+    return pending_.size() < limits_.trailers || refused("a chunk line or trailer is too long");
   }
 
-  bool end_chunk_line(std::string_view lines, std::size_t parsed, bool anew) {
-    if (has_fold(lines.substr(0, parsed))) return refused("a folded trailer line (obs-fold)");
-    if (!anew && parsed != lines.size()) return refused("a chunk line is malformed");
+  bool end_chunk_line(std::size_t parsed) {
+    if (has_fold(pending_)) return refused("a folded trailer line (obs-fold)");
+    if (parsed != pending_.size()) return refused("a chunk line is malformed");
     pending_.clear();
     return count_waste(parsed);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +24,7 @@ inline std::string text(const ResponseHead& head) {
 
 /// Feeds `pieces` one after the other until the first message is complete or refused.
 /// "head ...", "interim ...", "body ..." (pieces joined), "complete", "error ...", and how much was
-/// left over.
+/// left over. Throws std::logic_error if the parser breaks its own contract.
 template <class Parser>
 std::string of(Parser& parser, const std::vector<std::string_view>& pieces) {
   std::string out, body;
@@ -36,11 +36,11 @@ std::string of(Parser& parser, const std::vector<std::string_view>& pieces) {
       piece.remove_prefix(fed.consumed);
       taken += fed.consumed;
       if (fed.step == Step::need_more) {
-        if (!piece.empty()) return out + "BUG: need_more left input over";
+        if (!piece.empty()) throw std::logic_error("need_more left input over");
         break;
       }
       if (fed.step == Step::body) {
-        if (fed.body.empty()) return out + "BUG: an empty body piece";
+        if (fed.body.empty()) throw std::logic_error("an empty body piece");
         body.append(fed.body);
         continue;
       }
