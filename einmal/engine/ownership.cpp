@@ -241,9 +241,10 @@ void Ownership::finish(Finish asked, Event event, Done done) {
     next_ = std::move(wanted);
     return;
   }
-  const bool marked = asked_ == Finish::mark_uncertain;
-  const bool allowed =
-      phase_ == Phase::running || (phase_ == Phase::finished && (left_uncertain_ || marked));
+  // Nor does a stop that gave the lease back keep its owner from saying how it ended.
+  const bool may_follow =
+      left_uncertain_ || asked_ == Finish::mark_uncertain || asked_ == Finish::abandon;
+  const bool allowed = phase_ == Phase::running || (phase_ == Phase::finished && may_follow);
   assert(allowed);
   if (allowed) start(std::move(wanted));
 }

@@ -145,6 +145,31 @@ TEST_F(Stop, AStoreThatDoesNotAnswerHoldsItUpNoLongerThanTheStoreDeadline) {
   EXPECT_EQ(stopped, 1);
 }
 
+TEST_F(Stop, AnAnswerThatComesAfterItsLeaseWasGivenBackStillSettles) {
+  Asking under_takeover;
+  under_takeover.on_lease_expiry = OnLeaseExpiry::takeover;
+  Asked& uncertain = ask("K1");
+  Asked& ended = ask("K2", under_takeover);
+  ask("K3");
+  const auto of_k3 = [](const Request& request) {
+    const auto* transition = std::get_if<request::Transition>(&request);
+    return transition && transition->scope.key() == "K3";
+  };
+  faults().inject(Fault::stalled, of_k3);
+  stop();
+  scheduler.run_ready();
+  ASSERT_EQ(condition("K1"), Condition::uncertain);
+  ASSERT_EQ(stopped, 0);
+  uncertain.settle(201, "late");
+  ended.settle(201, "late");
+  scheduler.run_ready();
+  EXPECT_EQ(how(uncertain), "recorded");
+  EXPECT_EQ(how(ended), "recorded");
+  EXPECT_EQ(condition("K1"), Condition::completed);
+  EXPECT_EQ(condition("K2"), Condition::completed);
+  faults().resume();
+}
+
 TEST_F(Stop, AnAnswerThatComesWhileTheProcessStopsStillSettles) {
   Asked& owner = ask("K");
   faults().inject(Fault::stalled, is_event<event::Abandon>);
