@@ -37,8 +37,7 @@ Beginning::Beginning(Desk& desk, BeginRequest request, std::function<void(Begun)
       timer_(desk.timers, [this] { on_timer(); }),
       backoff_(milliseconds(20), seconds(1)),
       began_(desk.now()),
-      owner_(OwnerToken::draw(desk.random)),
-      operation_id_(OperationId::draw(desk.random)) {
+      owner_(OwnerToken::draw(desk.random)) {
   desk_.beginnings.push_back(*this);
   count_as(CountedAs::claim);
 }
@@ -88,12 +87,18 @@ void Beginning::quota_checked(Quotas::Verdict verdict) {
 void Beginning::claim() {
   phase_ = Phase::claiming;
   timer_.set(deadline());
-  transition().event = event::Claim{fingerprint_, policies_, owner_, operation_id_, Generation{}};
+  transition().event = claim_event();
   transition().profile = profile_;
   const bool first = !seen_before_;
   if (first) seen_before_ = desk_.generations.highest();
   submit();
   if (first) desk_.observer.reached(Point::claim_submitted, scope(), Generation{});
+}
+
+/// The operation id is drawn for each send: if an earlier one made a record that somebody freed
+/// since, this is another operation.
+Event Beginning::claim_event() {
+  return event::Claim{fingerprint_, policies_, owner_, OperationId::draw(desk_.random), {}};
 }
 
 void Beginning::answered(Result<Answer> answer) {
@@ -340,7 +345,7 @@ void Beginning::withdraw() {
 
 void Beginning::try_to_withdraw() {
   if (!held_) {
-    transition().event = event::Claim{fingerprint_, policies_, owner_, operation_id_, Generation{}};
+    transition().event = claim_event();
     transition().profile = profile_;
     return submit();
   }
@@ -363,9 +368,9 @@ void Beginning::withdrawal_answered(Result<Answer> answer) {
   }
   auto* decision = std::get_if<Decision>(&*answer);
   if (held_) {
-    if (held_->attempts == 1) {
-      desk_.watches.changed(scope(), held_->operation_id, heard::Released{});
-    }
+    const auto* ok = decision ? std::get_if<decision::Ok>(decision) : nullptr;
+    const bool released = ok && !ok->record;
+    if (released) desk_.watches.changed(scope(), held_->operation_id, heard::Released{});
     return nothing_left();
   }
   auto* execute = decision ? std::get_if<decision::Execute>(decision) : nullptr;

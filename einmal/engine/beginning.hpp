@@ -44,6 +44,7 @@ class Beginning final : public Call, public Waiter, public Hook<Beginning> {
   void on_timer();
 
   void claim();
+  Event claim_event();
   void claim_answered(Result<Answer> answer);
   void on(decision::Execute& execute);
   void on(decision::Replay& replay);
@@ -90,7 +91,6 @@ class Beginning final : public Call, public Waiter, public Hook<Beginning> {
   std::optional<std::pair<Begun, BeginOutcome>> soon_;
 
   OwnerToken owner_;
-  OperationId operation_id_;
   Fingerprint fingerprint_;
   std::shared_ptr<const Profile> profile_;
   int other_profiles_ = 0;

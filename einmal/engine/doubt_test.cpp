@@ -19,6 +19,18 @@ TEST_F(ClaimInDoubt, OnceIsRepeatedWithItsOwnTokenAndExecutesOnce) {
   }
 }
 
+TEST_F(ClaimInDoubt, WhoseRecordWasFreedMeanwhileIsAnotherOperationWhenItIsRepeated) {
+  faults().inject(Fault::doubt_done, is_event<event::Claim>);
+  Asked& asked = ask("K");
+  const Record first = stored("K")->record;
+  operate("K", event::Resolve{
+                   first.generation, event::Resolution::freed, {}, SettledBy::operator_, true});
+  scheduler.advance(1s);
+  ASSERT_EQ(what(asked), "execute");
+  EXPECT_GT(number(asked.execution().record().generation), number(first.generation));
+  EXPECT_NE(asked.execution().record().operation_id, first.operation_id);
+}
+
 TEST_F(ClaimInDoubt, IsRepeatedWithGrowingPauses) {
   faults().inject(Fault::doubt_undone, is_event<event::Claim>, FaultStore::forever);
   ask("K");
@@ -154,6 +166,25 @@ TEST_F(ClaimInDoubt, WaitersHearThatAnAttemptWhichWentBackIsReleased) {
   faults().resume();
   scheduler.run_ready();
   EXPECT_EQ(what(waiter), "released");
+}
+
+TEST_F(ClaimInDoubt, WaitersForWhoTookOverDoNotHearOfAnEarlierAttemptThatCouldNotGoBack) {
+  Asking under_takeover;
+  under_takeover.on_lease_expiry = OnLeaseExpiry::takeover;
+  faults().inject(Fault::stalled_after, is_event<event::Claim>);
+  ask("K", under_takeover);
+  scheduler.advance(31s);
+  Asked& owner = ask(start(), "K", under_takeover);
+  ASSERT_EQ(what(owner), "execute");
+  Asking patient = under_takeover;
+  patient.in_flight = InFlight::wait;
+  Asked& waiter = ask("K", patient);
+  faults().resume();
+  scheduler.run_ready();
+  EXPECT_EQ(what(waiter), "nothing");
+  owner.settle(201, "done");
+  scheduler.advance(1s);
+  EXPECT_EQ(what(waiter), "replay");
 }
 
 TEST_F(ClaimInDoubt, BackgroundListIsBoundedAndSaysWhatItGivesUp) {
