@@ -20,6 +20,20 @@ constexpr Duration linger_patience = std::chrono::seconds(2);
 /// What is read and thrown away of a request that was answered before its end.
 constexpr std::size_t discard_limit = std::size_t{256} << 10;
 
+class RequestUnderWay {
+ public:
+  explicit RequestUnderWay(Core& core) : core_(core) { ++core_.requests; }
+  ~RequestUnderWay() {
+    --core_.requests;
+    core_.request_ended();
+  }
+  RequestUnderWay(const RequestUnderWay&) = delete;
+  RequestUnderWay& operator=(const RequestUnderWay&) = delete;
+
+ private:
+  Core& core_;
+};
+
 }  // namespace
 
 ClientConnection::ClientConnection(Core& core, std::unique_ptr<Stream> stream)
@@ -99,6 +113,7 @@ Async<> ClientConnection::refuse_head() {
 }
 
 Async<> ClientConnection::answer_request() {
+  const RequestUnderWay under_way(core_);
   began_ = core_.clock.boot_now();
   close_ = !parser().keep_alive() || core_.draining;
   auto& head = request();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "einmal/base/clock.hpp"
@@ -26,6 +27,8 @@ struct Core {
   Budget budget;
   bool draining = false;
   std::size_t connections = 0;
+  std::size_t requests = 0;  ///< Under way.
+  std::function<void()> request_ended;
 };
 
 }  // namespace einmal::gateway

@@ -1,7 +1,6 @@
 #include "einmal/gateway/gateway.hpp"
 
-#include <atomic>
-#include <mutex>
+#include <future>
 
 #include "einmal/gateway/admin.hpp"
 #include "einmal/gateway/client_connection.hpp"
@@ -43,15 +42,25 @@ class Gateway::Impl {
       : config_(std::move(config)),
         hooks_(std::move(hooks)),
         loop_(clock),
-        engine_(store, loop_, clock, random, observer, engine_limits(config_.limits)),
+        engine_(std::in_place, store, loop_, clock, random, observer,
+                engine_limits(config_.limits)),
         core_{loop_,
               clock,
               random,
               observer,
               hooks_.events != nullptr ? *hooks_.events : no_events(),
-              engine_,
+              *engine_,
               nullptr,
-              gateway::Budget(config_.limits.buffer_budget)} {}
+              gateway::Budget(config_.limits.buffer_budget)} {
+    core_.request_ended = [this] { stop_if_idle(); };
+  }
+
+  ~Impl() {
+    // Without the engine what is unfinished tells the store nothing, and stays as it is there.
+    core_.request_ended = [] {};
+    engine_.reset();
+    loop_.destroy_roots();
+  }
 
   Result<void> open() {
     auto settings = gateway::make_settings(loop_, config_, nullptr);
@@ -84,8 +93,8 @@ class Gateway::Impl {
         loop_.spawn(gateway::serve_admin(core_, hooks_.metrics, std::move(stream)));
       });
     }
-    engine_.start_sweeping(sweep_interval);
-    engine_.start_measuring(measure_interval);
+    engine_->start_sweeping(sweep_interval);
+    engine_->start_measuring(measure_interval);
     loop_.run();
   }
 
@@ -95,10 +104,10 @@ class Gateway::Impl {
   void stop_now() { loop_.stop(); }
 
   Result<void> reload(GatewayConfig config) {
-    // The files are read here, before anything changes; what uses the loop is made on it.
-    auto checked = gateway::make_settings(loop_, config, core_.settings.get());
-    if (!checked) return pass_on(checked);
-    return {};
+    // What uses the loop is made on it, between two requests.
+    std::promise<Result<void>> done;
+    loop_.post([&] { done.set_value(apply(std::move(config))); });
+    return done.get_future().get();
   }
 
   std::uint16_t port() const { return listener_ ? listener_->port() : 0; }
@@ -113,27 +122,46 @@ class Gateway::Impl {
     return {};
   }
 
+  /// All or nothing.
+  Result<void> apply(GatewayConfig config) {
+    auto settings = gateway::make_settings(loop_, config, core_.settings.get());
+    if (!settings) return pass_on(settings);
+    auto tls = use_tls(config);
+    if (!tls) return tls;
+    core_.budget.set_limit(config.limits.buffer_budget);
+    core_.settings = std::move(*settings);
+    return {};
+  }
+
   void drain() {
     if (core_.draining) return;
     core_.draining = true;
     listener_->close();
-    engine_.drain([this] { stop_engine(); });
+    engine_->drain([this] {
+      engine_idle_ = true;
+      stop_if_idle();
+    });
     loop_.run_after(core_.settings->config.drain, [this] { stop_engine(); });
+    stop_if_idle();
+  }
+
+  void stop_if_idle() {
+    if (core_.draining && engine_idle_ && core_.requests == 0) stop_engine();
   }
 
   void stop_engine() {
     if (stopping_) return;
     stopping_ = true;
-    engine_.stop([this] { loop_.stop(); });
+    engine_->stop([this] { loop_.stop(); });
   }
 
   GatewayConfig config_;
   Hooks hooks_;
   Loop loop_;
-  Engine engine_;
+  std::optional<Engine> engine_;
   Core core_;
   std::unique_ptr<Listener> listener_, admin_listener_;
-  bool stopping_ = false;
+  bool engine_idle_ = false, stopping_ = false;
 };
 
 Gateway::Gateway(GatewayConfig config, Store& store, const Clock& clock, Random& random,

@@ -52,8 +52,9 @@ class Gateway {
   void stop_now();
 
   /// From now on new requests follow `config`; requests under way keep what they began with.
-  /// Listeners and the store stay. Thread-safe; takes effect inside `run`. Errors: invalid, and
-  /// nothing has changed.
+  /// Listeners, engine limits and the store stay; TLS files are read again. Blocks until it is
+  /// done: call it from another thread than `run`'s, while that runs. Errors: invalid, and nothing
+  /// has changed.
   Result<void> reload(GatewayConfig config);
 
  private:

@@ -100,6 +100,7 @@ class KeyedAnswer {
 
  private:
   Async<bool> identify();
+  Async<bool> authorize();
   Async<bool> check_key(const http::KeyFound& key);
   Async<bool> check_quota();
   Async<bool> read_body();
@@ -133,6 +134,8 @@ class KeyedAnswer {
 Async<> KeyedAnswer::run(http::KeyFound key) {
   const bool known = co_await identify();
   if (!known) co_return;
+  const bool allowed = co_await authorize();
+  if (!allowed) co_return;
   const bool keyed = co_await check_key(key);
   if (!keyed) co_return;
   const bool within = co_await check_quota();
@@ -155,6 +158,15 @@ Async<> KeyedAnswer::run(http::KeyFound key) {
 Async<bool> KeyedAnswer::identify() {
   const auto& settings = client_.settings();
   identity::Verdict verdict = settings.callers->identify(client_.request(), client_.peer());
+  if (std::holds_alternative<identity::AskFirst>(verdict)) {
+    const std::optional<http::ResponseHead> answer =
+        co_await settings.caller_service->ask(client_.request(), config_.times);
+    if (answer) {
+      verdict = settings.callers->judge(*answer);
+    } else {
+      verdict = identity::CannotTell{"the caller could not be checked"};
+    }
+  }
   if (auto* caller = std::get_if<identity::Caller>(&verdict)) {
     account_ = std::move(caller->account);
     co_return true;
@@ -164,6 +176,24 @@ Async<bool> KeyedAnswer::identify() {
     problem = Problem(Reason::caller_missing, missing->detail);
     problem.status = missing->status;
     if (!missing->challenge.empty()) problem.challenge = missing->challenge;
+  }
+  co_await refuse(std::move(problem));
+  co_return false;
+}
+
+/// Whether the caller may do this now: asked for every request, replays included.
+Async<bool> KeyedAnswer::authorize() {
+  const auto& service = request_->operation().authorize;
+  if (!service) co_return true;
+  const std::optional<http::ResponseHead> answer =
+      co_await service->ask(client_.request(), config_.times);
+  if (answer && answer->status / 100 == 2) co_return true;
+  Problem problem(Reason::caller_unavailable, "the authorisation could not be checked");
+  if (answer && (answer->status == 401 || answer->status == 403)) {
+    problem = Problem(Reason::caller_missing, "not authorised");
+    problem.status = answer->status;
+    if (const auto challenge = answer->headers.first("WWW-Authenticate"))
+      problem.challenge = std::string(*challenge);
   }
   co_await refuse(std::move(problem));
   co_return false;

@@ -199,7 +199,9 @@ class Loop::Impl {
 Loop::Loop(const Clock& clock)
     : clock_(clock), now_(clock.boot_now()), impl_(std::make_unique<Impl>(*this)) {}
 
-Loop::~Loop() {
+Loop::~Loop() { destroy_roots(); }
+
+void Loop::destroy_roots() {
   while (!impl_->roots_.empty()) {
     std::coroutine_handle<>::from_address(*impl_->roots_.begin()).destroy();
   }

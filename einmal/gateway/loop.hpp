@@ -50,7 +50,6 @@ class Deadline {
 class Loop final : public Scheduler, public Turns {
  public:
   explicit Loop(const Clock& clock);
-  /// Destroys the roots that are left, and with them every coroutine.
   ~Loop() override;
 
   void post(Scheduler::Task task) override;
@@ -65,6 +64,9 @@ class Loop final : public Scheduler, public Turns {
 
   /// Runs `body` as a root of its own. An exception that leaves it ends that root only.
   void spawn(Async<void> body);
+  /// Destroys the roots that are left, and with them every coroutine. After `run` has returned for
+  /// good, and before what they use goes.
+  void destroy_roots();
 
   /// Boot time, at most one tick old.
   BootTime now() const { return now_; }

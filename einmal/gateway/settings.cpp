@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "einmal/identity/jwt.hpp"
+#include "einmal/identity/sources.hpp"
+
 namespace einmal::gateway {
 
 namespace {
@@ -22,7 +25,7 @@ Result<Operation> make_operation(const GatewayConfig& config, const OperationCon
   auto stored = std::make_shared<Profile>();
   stored->id = profile->id();
   stored->definition = profile->definition();
-  Operation operation{from, std::nullopt, std::move(*profile), std::move(stored), {}, {}};
+  Operation operation{from, std::nullopt, std::move(*profile), std::move(stored), {}, {}, nullptr};
   operation.keys.header = from.key.header;
   operation.keys.aliases = from.key.aliases;
   for (const auto& [status, outcome] : from.outcomes)
@@ -35,14 +38,30 @@ Result<Operation> make_operation(const GatewayConfig& config, const OperationCon
   return operation;
 }
 
-Result<std::shared_ptr<identity::CallerSource>> make_callers(const CallerConfig& config) {
-  Result<std::unique_ptr<identity::CallerSource>> source =
-      failure(ErrorCode::unsupported, "caller source: this build knows header: and fixed: only");
-  if (config.kind == CallerKind::header)
-    source = identity::header_source(config.argument, config.trusted_peers);
-  if (config.kind == CallerKind::fixed) source = identity::fixed_source(config.argument);
-  if (!source) return pass_on(source);
-  return std::shared_ptr<identity::CallerSource>(std::move(*source));
+Result<std::unique_ptr<identity::CallerSource>> make_callers(const CallerConfig& config,
+                                                             const Clock& clock) {
+  switch (config.kind) {
+    case CallerKind::header:
+      if (config.map) return identity::mapped_source(config.argument, *config.map);
+      return identity::header_source(config.argument, config.trusted_peers);
+    case CallerKind::fixed:
+      return identity::fixed_source(config.argument);
+    case CallerKind::mtls:
+      return identity::certificate_source(config.argument);
+    case CallerKind::auth_request:
+      return identity::auth_request_source(config.argument, config.answer_header);
+    case CallerKind::jwt:
+      break;
+  }
+  identity::JwtOptions options;
+  options.claim = config.argument;
+  options.keys = config.jwt.keys;
+  options.algorithms = config.jwt.algorithms;
+  options.issuer = config.jwt.issuer;
+  options.audiences = config.jwt.audiences;
+  options.require = config.require;
+  options.leeway = config.jwt.leeway;
+  return identity::jwt_source(options, clock);
 }
 
 Result<std::shared_ptr<UpstreamPool>> make_pool(Loop& loop, const GatewayConfig& config,
@@ -88,11 +107,23 @@ Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig 
       return failure(operation.error().code,
                      "operation \"" + from.name + "\": " + operation.error().message);
     }
+    if (from.authorize) {
+      auto service =
+          AskedService::make(loop, *from.authorize, config.upstream, settings->parser_limits);
+      if (!service) return pass_on(service);
+      operation->authorize = std::move(*service);
+    }
     settings->operations.push_back(std::move(*operation));
   }
-  auto callers = make_callers(config.caller);
+  auto callers = make_callers(config.caller, loop.clock());
   if (!callers) return pass_on(callers);
   settings->callers = std::move(*callers);
+  if (config.caller.kind == CallerKind::auth_request) {
+    auto service =
+        AskedService::make(loop, config.caller.argument, config.upstream, settings->parser_limits);
+    if (!service) return pass_on(service);
+    settings->caller_service = std::move(*service);
+  }
   if (before != nullptr && before->config.upstream == config.upstream &&
       before->config.limits.head == config.limits.head) {
     settings->pool = before->pool;

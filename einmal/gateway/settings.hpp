@@ -8,6 +8,7 @@
 
 #include "einmal/base/error.hpp"
 #include "einmal/fingerprint/fingerprint.hpp"
+#include "einmal/gateway/ask.hpp"
 #include "einmal/gateway/config.hpp"
 #include "einmal/gateway/route.hpp"
 #include "einmal/gateway/upstream_pool.hpp"
@@ -28,6 +29,7 @@ struct Operation {
   std::shared_ptr<const Profile> stored_profile;
   http::KeyNames keys;
   http::OutcomeOverrides outcomes;
+  std::shared_ptr<AskedService> authorize;  ///< Null: nobody is asked.
 };
 
 /// What a request matched: the operation and the name it goes by in the scope.
@@ -46,6 +48,7 @@ struct Settings {
   std::vector<Operation> operations;
   std::shared_ptr<UpstreamPool> pool;
   std::shared_ptr<identity::CallerSource> callers;
+  std::shared_ptr<AskedService> caller_service;  ///< With `auth-request:`.
 
   /// The operation of a method and canonical path; nothing if it matches none.
   Matched match(std::string_view method, std::string_view canonical_path) const;
