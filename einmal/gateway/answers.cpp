@@ -1,5 +1,12 @@
 #include "einmal/gateway/answers.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include "einmal/fingerprint/content_coding.hpp"
+#include "einmal/fingerprint/fingerprint.hpp"
+#include "einmal/gateway/cors.hpp"
+#include "einmal/http/negotiation.hpp"
 #include "einmal/http/replay_headers.hpp"
 
 namespace einmal::gateway {
@@ -12,32 +19,95 @@ Async<> answer_problem(ClientConnection& client, const http::Problem& problem) {
   co_await client.answer(answer.head, answer.body);
 }
 
-Async<> answer_replay(ClientConnection& client, const Record& record, bool resolved,
-                      bool preference_applied) {
+namespace {
+
+/// What a decoded body may take at most.
+constexpr std::size_t decoded_limit = default_max_decoded_body;
+
+bool speaks_of_caching(const http::HeaderLine& line) {
+  constexpr std::array<std::string_view, 6> names = {"Cache-Control", "Expires",       "Pragma",
+                                                     "ETag",          "Last-Modified", "Vary"};
+  return std::any_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return http::iequals(line.name, name); });
+}
+
+http::ResponseHead replay_head(const ClientConnection& client, const Record& record,
+                               const ReplayAs& as) {
   const StoredResult& result = *record.result;
-  if (result.body_kept != BodyKept::kept && result.body_kept != BodyKept::not_supplied) {
-    http::Problem problem(http::Reason::result_not_kept);
-    problem.recorded_status = result.status;
-    problem.resource_id = result.resource_id;
-    problem.operation = operation_url(record.operation_id);
-    problem.expires = record.expires;
-    co_await answer_problem(client, problem);
-    co_return;
-  }
   http::ResponseHead head;
   head.status = result.status;
   if (auto stored = http::parse_stored_headers(result.headers)) head.headers = std::move(*stored);
+  if (as.as_operation_result) head.headers.remove_if(speaks_of_caching);
+  keep_own_origin(client.origin(), head.headers);
   http::Marks marks;
-  marks.status = resolved ? http::IdempotencyStatus::resolved : http::IdempotencyStatus::replayed;
+  marks.status =
+      as.resolved ? http::IdempotencyStatus::resolved : http::IdempotencyStatus::replayed;
   marks.expires = record.expires;
   marks.effect = result.effect;
   http::add_marks(head.headers, marks);
   head.headers.add("Cache-Control", "no-store");
-  if (preference_applied) head.headers.add("Preference-Applied", "wait");
+  if (!as.preference.empty()) head.headers.add("Preference-Applied", as.preference);
+  return head;
+}
+
+Async<> answer_not_kept(ClientConnection& client, const Record& record) {
+  const StoredResult& result = *record.result;
+  http::Problem problem(http::Reason::result_not_kept);
+  problem.recorded_status = result.status;
+  problem.resource_id = result.resource_id;
+  problem.operation = operation_url(record.operation_id);
+  problem.expires = record.expires;
+  co_await answer_problem(client, problem);
+}
+
+}  // namespace
+
+bool make_acceptable(const http::HeaderLines& request, http::HeaderLines& headers, Bytes& body) {
+  const auto codings = content_codings(headers);
+  if (codings.empty()) return true;
+  const http::AcceptEncoding accepted(request);
+  const auto acceptable = [&](const std::string& coding) { return accepted.accepts(coding); };
+  if (std::all_of(codings.begin(), codings.end(), acceptable)) return true;
+  Bytes decoded;
+  if (!body.empty() && decode_body(codings, body, decoded_limit, decoded) != Decoding::decoded)
+    return false;
+  body = std::move(decoded);
+  headers.remove("Content-Encoding");
+  headers.remove("Content-MD5");
+  headers.remove("Content-Digest");
+  // The bytes are other bytes now: a strong validator would lie (RFC 9110 section 8.8.1).
+  if (const auto tag = headers.first("ETag"); tag && !tag->empty() && tag->front() == '"')
+    headers.set("ETag", "W/" + std::string(*tag));
+  if (!headers.has_token("Vary", "Accept-Encoding")) headers.add("Vary", "Accept-Encoding");
+  return true;
+}
+
+Async<> answer_replay(ClientConnection& client, const http::HeaderLines& request,
+                      const Record& record, const ReplayAs& as) {
+  const StoredResult& result = *record.result;
+  if (result.body_kept != BodyKept::kept && result.body_kept != BodyKept::not_supplied) {
+    co_await answer_not_kept(client, record);
+    co_return;
+  }
+  http::ResponseHead head = replay_head(client, record, as);
+  Bytes decoded;
+  std::string_view body = result.body;
+  if (head.headers.has("Content-Encoding")) {
+    decoded = result.body;
+    if (!make_acceptable(request, head.headers, decoded)) {
+      http::Problem problem(http::Reason::not_acceptable);
+      problem.recorded_status = result.status;
+      problem.expires = record.expires;
+      co_await answer_problem(client, problem);
+      co_return;
+    }
+    body = decoded;
+  }
   if (head.status != 204 && head.status != 304)
-    head.headers.add("Content-Length", std::to_string(result.body.size()));
-  client.event().outcome = http::name(marks.status);
-  co_await client.answer(head, result.body);
+    head.headers.add("Content-Length", std::to_string(body.size()));
+  client.event().outcome = http::name(as.resolved ? http::IdempotencyStatus::resolved
+                                                  : http::IdempotencyStatus::replayed);
+  co_await client.answer(head, body);
 }
 
 std::string operation_url(const OperationId& id) {

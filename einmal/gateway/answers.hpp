@@ -12,10 +12,25 @@ namespace einmal::gateway {
 /// left of the request cannot be read over.
 Async<> answer_problem(ClientConnection& client, const http::Problem& problem);
 
+/// How a settled record is answered from.
+struct ReplayAs {
+  ReplayAs(bool by_resolution, std::string_view applied, bool from_operation)
+      : resolved(by_resolution), preference(applied), as_operation_result(from_operation) {}
+
+  bool resolved;                ///< An operator or reconciler gave the result.
+  std::string_view preference;  ///< Named in Preference-Applied.
+  bool as_operation_result;     ///< By the operation resource: without lines about caching.
+};
+
 /// Answers from a settled record: status, stored lines, marks, body. A result without its body is
-/// `result-not-kept`.
-Async<> answer_replay(ClientConnection& client, const Record& record, bool resolved,
-                      bool preference_applied);
+/// `result-not-kept`; one in a coding that the client does not accept is decoded, or
+/// `not-acceptable`. `request`: the head lines of the request that is answered.
+Async<> answer_replay(ClientConnection& client, const http::HeaderLines& request,
+                      const Record& record, const ReplayAs& as);
+
+/// Makes the body acceptable to a client that sent these lines: decodes it where its
+/// Content-Encoding is not accepted. False: the coding cannot be undone.
+bool make_acceptable(const http::HeaderLines& request, http::HeaderLines& headers, Bytes& body);
 
 /// URL of an operation's resource at this gateway.
 std::string operation_url(const OperationId& id);

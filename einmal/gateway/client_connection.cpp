@@ -4,6 +4,7 @@
 
 #include "einmal/fingerprint/target.hpp"
 #include "einmal/gateway/answers.hpp"
+#include "einmal/gateway/cors.hpp"
 #include "einmal/gateway/keyed.hpp"
 #include "einmal/gateway/well_known.hpp"
 #include "einmal/http/write.hpp"
@@ -68,7 +69,7 @@ Async<> ClientConnection::serve() {
 }
 
 Async<ClientConnection::Next> ClientConnection::read_head() {
-  request_read_ = invited_ = false;
+  request_read_ = invited_ = cors_ = false;
   method_.clear();
   event_ = {};
   bool began = false;
@@ -123,9 +124,14 @@ Async<> ClientConnection::answer_request() {
   http10_ = head.version < 11;
   event_.method = method_;
 
-  if (is_well_known(path_)) {
+  origin_ = head.headers.first("Origin").value_or("");
+  if (is_well_known(*settings_, path_)) {
+    use_cors();
     co_await answer_well_known(*this);
+  } else if (auto preflight = answer_preflight(*settings_, head, path_)) {
+    co_await answer(*preflight, {});
   } else if (const Matched matched = settings_->match(method_, path_); matched) {
+    use_cors();
     event_.operation = matched.operation->config.name;
     co_await answer_matched(*this, matched);
   } else {
@@ -162,10 +168,15 @@ AnswerFraming ClientConnection::answer_framing(bool length_known) {
   return framing;
 }
 
+void ClientConnection::finish_head(http::HeaderLines& lines, const AnswerFraming& framing) {
+  if (cors_) write_cors(*settings_->config.cors, origin_, lines);
+  add_framing(lines, framing);
+}
+
 Async<> ClientConnection::answer(http::ResponseHead& head, std::string_view body) {
   // A request that waits for an invitation may come or not: only the end of the connection is sure.
   if (!request_read_ && parser().expects_continue() && !invited_) close_ = true;
-  add_framing(head.headers, answer_framing(true));
+  finish_head(head.headers, answer_framing(true));
   std::string bytes;
   bytes.reserve(512);
   http::append_head(bytes, head);

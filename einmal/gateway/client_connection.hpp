@@ -45,8 +45,13 @@ class ClientConnection : public Inbox<http::RequestParser> {
   AnswerFraming answer_framing(bool length_known);
   bool is_http10() const { return http10_; }
   const std::string& method() const { return method_; }
-  const std::string& path() const { return path_; }  ///< Canonical.
+  const std::string& path() const { return path_; }      ///< Canonical.
+  const std::string& origin() const { return origin_; }  ///< Of a browser's request, or empty.
+  /// From now on answers to this request are readable across origins as [cors] says.
+  void use_cors() { cors_ = settings_->config.cors.has_value(); }
 
+  /// What every head gets at last: lines for other origins, framing.
+  void finish_head(http::HeaderLines& lines, const AnswerFraming& framing);
   /// Writes a whole answer whose length is known; Content-Length, if the status has one, is in the
   /// head. Framing lines are added.
   Async<> answer(http::ResponseHead& head, std::string_view body);
@@ -74,8 +79,9 @@ class ClientConnection : public Inbox<http::RequestParser> {
   std::shared_ptr<const Settings> settings_;
   identity::Peer peer_;
   RequestEvent event_;
-  std::string method_, path_;
+  std::string method_, path_, origin_;
   bool http10_ = false;
+  bool cors_ = false;
   BootTime began_{};
   bool close_ = false;
   bool request_read_ = false;
@@ -83,8 +89,14 @@ class ClientConnection : public Inbox<http::RequestParser> {
   bool gone_ = false;  ///< Nothing can be written any more.
 };
 
-/// Proxies a request without a key: untouched but for what `rules` take out, streamed, any method
+/// What happens to a request without a key on its way through.
+struct ProxyRules {
+  http::UpstreamRules upstream;
+  http::HeaderLines marks;  ///< Added to the answer.
+};
+
+/// Proxies a request without a key: untouched but for what the rules take out, streamed, any method
 /// and size.
-Async<> proxy(ClientConnection& client, const http::UpstreamRules& rules);
+Async<> proxy(ClientConnection& client, const ProxyRules& rules);
 
 }  // namespace einmal::gateway

@@ -353,8 +353,10 @@ Executed Attempt::pass_on(bool whole, http::IdempotencyStatus status, const Reco
   http::prepare_for_client(answer.head.headers, true);
   answer.body = std::move(body_);
   answer.memory = std::move(memory_);
-  answer.marks.status = status;
-  if (record != nullptr) answer.marks.expires = record->expires;
+  http::Marks marks;
+  marks.status = status;
+  if (record != nullptr) marks.expires = record->expires;
+  answer.marks = marks;
   const bool reusable = whole && request_sent_ && upstream_->parser().reusable();
   if (reusable) request_->settings().pool->give_back(std::move(upstream_));
   if (!whole) answer.rest = std::move(upstream_);

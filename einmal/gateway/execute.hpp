@@ -15,7 +15,7 @@ namespace einmal::gateway {
 struct UpstreamAnswer {
   http::ResponseHead head;  ///< Without hop-by-hop and framing lines.
   Bytes body;
-  http::Marks marks;
+  std::optional<http::Marks> marks;
   /// The record is settled without the body: the rest of it is still to be read here, and a break
   /// is an error of this transmission only.
   UpstreamHandle rest;

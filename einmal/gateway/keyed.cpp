@@ -2,10 +2,13 @@
 
 #include "einmal/gateway/answers.hpp"
 #include "einmal/gateway/execute.hpp"
+#include "einmal/gateway/identify.hpp"
+#include "einmal/gateway/key_member.hpp"
 #include "einmal/gateway/keyed_request.hpp"
 #include "einmal/gateway/relay.hpp"
 #include "einmal/http/key_field.hpp"
 #include "einmal/http/negotiation.hpp"
+#include "einmal/http/target.hpp"
 #include "einmal/http/write.hpp"
 
 namespace einmal::gateway {
@@ -65,6 +68,23 @@ Problem duplicate_problem(const Begun& begun, const OperationConfig& config) {
   return problem;
 }
 
+/// Where the current representation of what a record made is found: a path at the upstream; empty
+/// if the stored result is what is replayed, or it named no place there.
+std::string current_target(const OperationConfig& config, const Record& record,
+                           std::string_view host) {
+  const StoredResult& result = *record.result;
+  if (config.replay != ReplayMode::resource || record.state != State::completed ||
+      result.body_kept != BodyKept::by_choice || !result.resource_id)
+    return {};
+  const std::string& location = *result.resource_id;
+  const auto absolute = http::parse_absolute_target(location);
+  if (absolute && !http::iequals(absolute->authority, host)) return {};
+  std::string target(absolute ? absolute->rest : location);
+  target = target.substr(0, target.find('#'));
+  return !target.empty() && target.front() == '/' && target.substr(0, 2) != "//" ? target
+                                                                                 : std::string();
+}
+
 /// Frees a waiter's place soon after its client has left.
 class ClientWatch final : private Deadline {
  public:
@@ -99,7 +119,7 @@ class KeyedAnswer {
   Async<> run(http::KeyFound key);
 
  private:
-  Async<bool> identify();
+  Async<bool> identify_caller();
   Async<bool> authorize();
   Async<bool> check_key(const http::KeyFound& key);
   Async<bool> check_quota();
@@ -112,6 +132,8 @@ class KeyedAnswer {
   Async<> answer(Begun begun);
   Async<> execute_owned(std::unique_ptr<Execution> execution);
   Async<> answer_accepted(const OperationId& id);
+  Async<> answer_current(const Record& record, std::string target);
+  Async<> forward_unkeyed();
   Async<> pass_on(UpstreamAnswer answer);
   Async<> stream(UpstreamAnswer& answer);
   Async<> refuse(Problem problem);
@@ -132,16 +154,28 @@ class KeyedAnswer {
 };
 
 Async<> KeyedAnswer::run(http::KeyFound key) {
-  const bool known = co_await identify();
+  const bool known = co_await identify_caller();
   if (!known) co_return;
   const bool allowed = co_await authorize();
   if (!allowed) co_return;
+  const auto& member = config_.key.member;
+  if (member) {  // The key may stand in the body: that is read first.
+    const bool read = co_await read_body();
+    if (!read) co_return;
+    key = http::only_key(std::move(key), find_member_key(request_->body, *member));
+  }
+  if (member && std::holds_alternative<http::key::Absent>(key) && !config_.key.required) {
+    co_await forward_unkeyed();
+    co_return;
+  }
   const bool keyed = co_await check_key(key);
   if (!keyed) co_return;
-  const bool within = co_await check_quota();
-  if (!within) co_return;
-  const bool read = co_await read_body();
-  if (!read) co_return;
+  if (!member) {
+    const bool within = co_await check_quota();
+    if (!within) co_return;
+    const bool read = co_await read_body();
+    if (!read) co_return;
+  }
   const bool computed = co_await compute_fingerprint();
   if (!computed) co_return;
   choose_in_flight();
@@ -155,47 +189,23 @@ Async<> KeyedAnswer::run(http::KeyFound key) {
 
 // --- Before the claim: every refusal leaves the key untouched.
 
-Async<bool> KeyedAnswer::identify() {
-  const auto& settings = client_.settings();
-  identity::Verdict verdict = settings.callers->identify(client_.request(), client_.peer());
-  if (std::holds_alternative<identity::AskFirst>(verdict)) {
-    const std::optional<http::ResponseHead> answer =
-        co_await settings.caller_service->ask(client_.request(), config_.times);
-    if (answer) {
-      verdict = settings.callers->judge(*answer);
-    } else {
-      verdict = identity::CannotTell{"the caller could not be checked"};
-    }
+Async<bool> KeyedAnswer::identify_caller() {
+  Identified identified = co_await identify(client_, config_.times);
+  if (auto* refused = std::get_if<Problem>(&identified)) {
+    co_await answer_problem(client_, *refused);
+    co_return false;
   }
-  if (auto* caller = std::get_if<identity::Caller>(&verdict)) {
-    account_ = std::move(caller->account);
-    co_return true;
-  }
-  Problem problem(Reason::caller_unavailable);
-  if (const auto* missing = std::get_if<identity::NoCaller>(&verdict)) {
-    problem = Problem(Reason::caller_missing, missing->detail);
-    problem.status = missing->status;
-    if (!missing->challenge.empty()) problem.challenge = missing->challenge;
-  }
-  co_await refuse(std::move(problem));
-  co_return false;
+  account_ = std::move(std::get<std::string>(identified));
+  co_return true;
 }
 
 /// Whether the caller may do this now: asked for every request, replays included.
 Async<bool> KeyedAnswer::authorize() {
   const auto& service = request_->operation().authorize;
   if (!service) co_return true;
-  const std::optional<http::ResponseHead> answer =
-      co_await service->ask(client_.request(), config_.times);
-  if (answer && answer->status / 100 == 2) co_return true;
-  Problem problem(Reason::caller_unavailable, "the authorisation could not be checked");
-  if (answer && (answer->status == 401 || answer->status == 403)) {
-    problem = Problem(Reason::caller_missing, "not authorised");
-    problem.status = answer->status;
-    if (const auto challenge = answer->headers.first("WWW-Authenticate"))
-      problem.challenge = std::string(*challenge);
-  }
-  co_await refuse(std::move(problem));
+  const std::optional<Problem> refused = co_await ask_permission(client_, *service, config_.times);
+  if (!refused) co_return true;
+  co_await answer_problem(client_, *refused);
   co_return false;
 }
 
@@ -333,10 +343,15 @@ Async<> KeyedAnswer::answer(Begun begun) {
   }
   if (const auto* replay = std::get_if<begun::Replay>(&begun)) {
     const RecordPtr record = replay->record;
+    const auto host = request_->head.headers.first("Host").value_or("");
+    std::string target = current_target(config_, *record, host);
     if (in_flight_ == InFlight::operation) {
       co_await answer_accepted(record->operation_id);
+    } else if (!target.empty()) {
+      co_await answer_current(*record, std::move(target));
     } else {
-      co_await answer_replay(client_, *record, replay->resolved, !applied_.empty());
+      const ReplayAs as(replay->resolved, applied_, false);
+      co_await answer_replay(client_, request_->head.headers, *record, as);
     }
     co_return;
   }
@@ -381,11 +396,18 @@ Async<> KeyedAnswer::execute_owned(std::unique_ptr<Execution> execution) {
 
 Async<> KeyedAnswer::pass_on(UpstreamAnswer answer) {
   http::ResponseHead& head = answer.head;
-  http::add_marks(head.headers, answer.marks);
+  if (answer.marks) {
+    http::add_marks(head.headers, *answer.marks);
+    client_.event().outcome = http::name(answer.marks->status);
+  }
   if (!applied_.empty()) head.headers.add("Preference-Applied", applied_);
-  client_.event().outcome = http::name(answer.marks.status);
   const bool has_body = head.status != 204 && head.status != 304;
   if (!answer.rest) {
+    if (!make_acceptable(request_->head.headers, head.headers, answer.body)) {
+      Problem problem(Reason::not_acceptable);
+      co_await refuse(std::move(problem));
+      co_return;
+    }
     head.headers.remove("Content-Length");
     if (has_body) head.headers.add("Content-Length", std::to_string(answer.body.size()));
     co_await client_.answer(head, answer.body);
@@ -399,7 +421,7 @@ Async<> KeyedAnswer::stream(UpstreamAnswer& answer) {
   const auto framing = answer.rest->parser().framing();
   const bool bounded = framing == http::Framing::length || framing == http::Framing::none;
   const AnswerFraming to_client = client_.answer_framing(bounded);
-  add_framing(answer.head.headers, to_client);
+  client_.finish_head(answer.head.headers, to_client);
   client_.event().status = answer.head.status;
   std::string out;
   http::append_head(out, answer.head);
@@ -415,6 +437,45 @@ Async<> KeyedAnswer::stream(UpstreamAnswer& answer) {
     client_.close_after_answer();
     client_.stream().reset();
   }
+}
+
+/// The body was read to look for a key, and there is none: forwarded once, like any other.
+Async<> KeyedAnswer::forward_unkeyed() {
+  request_->head = std::move(client_.request());
+  Executed executed = co_await execute(core_, request_, nullptr);
+  if (auto* answered = std::get_if<UpstreamAnswer>(&executed)) {
+    UpstreamAnswer answer = std::move(*answered);
+    answer.marks.reset();
+    co_await pass_on(std::move(answer));
+    co_return;
+  }
+  Problem problem(Reason::upstream_failed);
+  problem.keyed = false;
+  co_await answer_problem(client_, problem);
+}
+
+/// With `replay = "resource"`: what the operation made, as it is now, by the caller's own leave.
+Async<> KeyedAnswer::answer_current(const Record& record, std::string target) {
+  http::RequestHead& get = client_.request();
+  get = std::move(request_->head);
+  get.method = "GET";
+  get.target = std::move(target);
+  const auto& keys = request_->operation().keys;
+  get.headers.remove_if([&](const http::HeaderLine& line) {
+    return http::istarts_with(line.name, "Content-") || http::istarts_with(line.name, "If-") ||
+           http::iequals(line.name, "Range") || http::iequals(line.name, "Expect") ||
+           http::iequals(line.name, "Prefer") || keys.contains(line.name);
+  });
+  ProxyRules rules;
+  rules.upstream.matched = true;
+  http::Marks marks;
+  marks.status = http::IdempotencyStatus::replayed;
+  marks.expires = record.expires;
+  http::add_marks(rules.marks, marks);
+  rules.marks.add("Idempotency-Representation", "current");
+  rules.marks.add("Cache-Control", "no-store");
+  client_.event().outcome = http::name(marks.status);
+  co_await proxy(client_, rules);
 }
 
 Async<> KeyedAnswer::answer_accepted(const OperationId& id) {
@@ -436,11 +497,12 @@ Async<> KeyedAnswer::answer_accepted(const OperationId& id) {
 
 Async<> answer_matched(ClientConnection& client, const Matched& matched) {
   const Operation& operation = *matched.operation;
+  const KeyConfig& config = operation.config.key;
   http::KeyFound key = http::find_key(client.request().headers, operation.keys);
-  if (std::holds_alternative<http::key::Absent>(key) && !operation.config.key.required) {
-    http::UpstreamRules rules;
-    rules.matched = true;
-    rules.keys = operation.keys;
+  if (std::holds_alternative<http::key::Absent>(key) && !config.required && !config.member) {
+    ProxyRules rules;
+    rules.upstream.matched = true;
+    rules.upstream.keys = operation.keys;
     co_await proxy(client, rules);
     co_return;
   }
@@ -450,17 +512,17 @@ Async<> answer_matched(ClientConnection& client, const Matched& matched) {
 
 Async<> answer_unmatched(ClientConnection& client) {
   const auto& settings = client.settings();
-  http::UpstreamRules rules;
-  const auto& names = settings.operations.front().keys;
-  const bool keyed =
-      std::any_of(client.request().headers.begin(), client.request().headers.end(),
-                  [&](const http::HeaderLine& line) { return names.contains(line.name); });
+  const auto& lines = client.request().headers;
+  const bool keyed = std::any_of(lines.begin(), lines.end(), [&](const http::HeaderLine& line) {
+    return settings.is_key_header(line.name);
+  });
   if (keyed) client.core().events.unmatched_keyed();
   if (keyed && settings.config.unmatched_key == UnmatchedKey::refuse) {
-    Problem problem(Reason::not_idempotent_here);
+    const Problem problem(Reason::not_idempotent_here);
     co_await answer_problem(client, problem);
     co_return;
   }
+  const ProxyRules rules;
   co_await proxy(client, rules);
 }
 

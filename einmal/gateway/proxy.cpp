@@ -12,8 +12,11 @@ namespace {
 /// One exchange that passes through: the request goes up while the answer comes down.
 class Exchange {
  public:
-  Exchange(ClientConnection& client, UpstreamHandle upstream, const http::UpstreamRules& rules)
-      : client_(client), upstream_(std::move(upstream)), rules_(rules) {}
+  Exchange(ClientConnection& client, UpstreamHandle upstream, const ProxyRules& rules)
+      : client_(client),
+        upstream_(std::move(upstream)),
+        rules_(rules),
+        framing_(client.is_request_read() ? http::Framing::none : client.parser().framing()) {}
 
   Async<> run();
 
@@ -28,7 +31,8 @@ class Exchange {
 
   ClientConnection& client_;
   UpstreamHandle upstream_;
-  const http::UpstreamRules& rules_;
+  const ProxyRules& rules_;
+  const http::Framing framing_;  ///< Of what is still to come of the request.
   Upgrade upgrade_;
   std::string out_;
   bool sent_ = false;       ///< The whole request went out.
@@ -54,17 +58,16 @@ Async<> Exchange::run() {
 Async<bool> Exchange::send_head() {
   const auto& config = client_.settings().config;
   auto& request = client_.request();
-  const auto framing = client_.parser().framing();
   upgrade_ = Upgrade(request.headers);
-  http::prepare_for_upstream(request.headers, rules_);
-  if (framing == http::Framing::chunked) request.headers.add("Transfer-Encoding", "chunked");
+  http::prepare_for_upstream(request.headers, rules_.upstream);
+  if (framing_ == http::Framing::chunked) request.headers.add("Transfer-Encoding", "chunked");
   upgrade_.add_to(request.headers);
   http::append_head(out_, request);
   upstream_->parser().reset(client_.method());
   upstream_->stream().expires_after(config.times.answer);
 
   auto fed = client_.poll_body();
-  if (fed.step == http::Step::body && framing == http::Framing::length) {
+  if (fed.step == http::Step::body && framing_ == http::Framing::length) {
     const std::string_view first = fed.body;
     const IoResult wrote = co_await upstream_->stream().write(out_, first);
     if (client_.poll_body().step == http::Step::complete) sent_ = true;
@@ -87,8 +90,10 @@ Async<> Exchange::send_body() {
       if (!ok) co_return;
     } else if (fed.step == http::Step::complete) {
       sent_ = true;
-      if (client_.parser().framing() != http::Framing::chunked) co_return;
+      if (framing_ != http::Framing::chunked) co_return;
       std::string last;
+      http::prepare_trailers(client_.parser().trailers(), rules_.upstream.keys,
+                             rules_.upstream.caller_header);
       http::append_last_chunk(last, client_.parser().trailers());
       co_await upstream_->stream().write(last);
       co_return;
@@ -107,7 +112,7 @@ Async<> Exchange::send_body() {
 }
 
 Async<bool> Exchange::send_piece(std::string_view piece) {
-  if (client_.parser().framing() != http::Framing::chunked) {
+  if (framing_ != http::Framing::chunked) {
     const IoResult wrote = co_await upstream_->stream().write(piece);
     co_return wrote.ok();
   }
@@ -174,7 +179,8 @@ Async<> Exchange::relay_head() {
       parser.framing() == http::Framing::length || parser.framing() == http::Framing::none;
   const AnswerFraming framing = client_.answer_framing(bounded);
   http::prepare_for_client(head.headers, false);
-  add_framing(head.headers, framing);
+  for (const auto line : rules_.marks) head.headers.add(line.name, line.value);
+  client_.finish_head(head.headers, framing);
   http::append_head(out_, head);
   answering_ = true;
   const auto patience = client_.settings().config.times.answer;
@@ -199,7 +205,7 @@ Async<> Exchange::fail(int status) {
 
 }  // namespace
 
-Async<> proxy(ClientConnection& client, const http::UpstreamRules& rules) {
+Async<> proxy(ClientConnection& client, const ProxyRules& rules) {
   const auto& settings = client.settings();
   Acquired acquired = co_await settings.pool->acquire(settings.config.times.connect);
   if (!acquired.connection) {

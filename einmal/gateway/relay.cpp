@@ -1,5 +1,6 @@
 #include "einmal/gateway/relay.hpp"
 
+#include "einmal/http/replay_headers.hpp"
 #include "einmal/http/write.hpp"
 
 namespace einmal::gateway {
@@ -40,7 +41,10 @@ Async<Relayed> relay_body(ClientConnection& client, UpstreamConnection& upstream
     } else if (fed.step == http::Step::body) {
       ok = co_await client.write(out, fed.body);
     } else if (fed.step == http::Step::complete) {
-      if (chunked) http::append_last_chunk(out, upstream.parser().trailers());
+      if (chunked) {
+        http::prepare_trailers(upstream.parser().trailers(), {}, std::nullopt);
+        http::append_last_chunk(out, upstream.parser().trailers());
+      }
       if (!out.empty()) co_await client.write(out);
       co_return Relayed::whole;
     } else {

@@ -93,6 +93,11 @@ Matched Settings::match(std::string_view method, std::string_view canonical_path
   return {};
 }
 
+bool Settings::is_key_header(std::string_view name) const {
+  return std::any_of(operations.begin(), operations.end(),
+                     [&](const Operation& operation) { return operation.keys.contains(name); });
+}
+
 Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig config,
                                                       const Settings* before) {
   auto settings = std::make_shared<Settings>();

@@ -52,6 +52,8 @@ struct Settings {
 
   /// The operation of a method and canonical path; nothing if it matches none.
   Matched match(std::string_view method, std::string_view canonical_path) const;
+  /// Whether some operation takes its key from lines of that name.
+  bool is_key_header(std::string_view name) const;
 };
 
 /// Errors: invalid, naming the option. `before`: settings whose pool and connections go on where
