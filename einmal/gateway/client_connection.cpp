@@ -159,6 +159,7 @@ bool ClientConnection::is_body_here() {
 
 AnswerFraming ClientConnection::answer_framing(bool length_known) {
   AnswerFraming framing;
+  if (core_.draining) close_ = true;
   if (!length_known) {
     framing.chunked = !is_http10();
     if (is_http10()) close_ = true;

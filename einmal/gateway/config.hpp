@@ -240,8 +240,4 @@ struct GatewayConfig {
   friend bool operator==(const GatewayConfig&, const GatewayConfig&) = default;
 };
 
-/// What covers every POST and PATCH where no operation is configured. Its name in a scope is made
-/// of method and canonical path.
-OperationConfig built_in_operation();
-
 }  // namespace einmal

@@ -72,8 +72,7 @@ std::string discovery_document(const GatewayConfig& config) {
   for (const auto& operation : config.operations)
     describe(json, operation, operation.match.method, operation.match.path);
   if (config.operations.empty()) {
-    const OperationConfig built_in = built_in_operation();
-    for (const auto* method : {"POST", "PATCH"}) describe(json, built_in, method, "*");
+    for (const auto* method : {"POST", "PATCH"}) describe(json, config.built_in, method, "*");
   }
   json.end_array();
   if (config.documentation) json.member("documentation").text(*config.documentation);

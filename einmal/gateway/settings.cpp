@@ -16,9 +16,14 @@ Result<Operation> make_operation(const GatewayConfig& config, const OperationCon
   options.only = from.fingerprint.only;
   options.defaults = from.fingerprint.defaults;
   options.nfc = from.fingerprint.nfc;
-  if (!config.hosts.empty()) {
-    options.hosts.push_back(config.hosts.begin()->second);
-    for (const auto& [alias, authority] : config.hosts) options.hosts.push_back(alias);
+  for (const auto& [alias, authority] : config.hosts) {
+    if (options.hosts.empty()) options.hosts.push_back(authority);
+    if (options.hosts.front() != authority) {
+      return failure(ErrorCode::invalid,
+                     "hosts: all aliases stand for one authority, that of the upstream; \"" +
+                         authority + "\" is a second one");
+    }
+    options.hosts.push_back(alias);
   }
   auto profile = FingerprintProfile::make(std::move(options));
   if (!profile) return pass_on(profile);

@@ -75,17 +75,17 @@ UpstreamPool::~UpstreamPool() {
   for (auto& address : addresses_) address.idle.clear();
 }
 
-std::size_t UpstreamPool::next_address(std::size_t attempt) const {
-  // Those that are up come first, in turn; then the others, since trying is better than refusing.
+/// The order in which addresses are tried: in turn, those last that failed to connect lately, since
+/// trying is better than refusing.
+std::vector<std::size_t> UpstreamPool::in_turn() {
+  std::vector<std::size_t> order(addresses_.size());
+  turn_ = (turn_ + 1) % addresses_.size();
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = (turn_ + i) % order.size();
   const auto now = loop_.now();
-  std::size_t up = 0;
-  for (const bool wanted : {true, false}) {
-    for (std::size_t i = 0; i < addresses_.size(); ++i) {
-      const auto index = (turn_ + i) % addresses_.size();
-      if ((addresses_[index].down_until <= now) == wanted && up++ == attempt) return index;
-    }
-  }
-  return turn_ % addresses_.size();
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t index) {
+    return addresses_[index].down_until <= now;
+  });
+  return order;
 }
 
 UpstreamHandle UpstreamPool::take_idle(std::size_t index) {
@@ -104,27 +104,25 @@ UpstreamHandle UpstreamPool::take_idle(std::size_t index) {
 Async<Acquired> UpstreamPool::acquire(Duration time_limit) {
   const auto give_up = loop_.now() + time_limit;
   Acquired acquired;
-  turn_ = addresses_.size() > 1 ? (turn_ + 1) % addresses_.size() : 0;
-  for (std::size_t attempt = 0; attempt < addresses_.size(); ++attempt) {
-    const auto index = next_address(attempt);
+  if (addresses_.size() == 1) acquired.connection = take_idle(0);
+  if (acquired.connection) co_return acquired;
+  const std::vector<std::size_t> order = in_turn();
+  for (const std::size_t index : order) {
     auto& address = addresses_[index];
     acquired.connection = take_idle(index);
-    if (acquired.connection) co_return acquired;
-
-    const auto left = give_up - loop_.now();
-    if (open_ >= config_.connections) drop_one_idle();
-    if (open_ >= config_.connections) {
+    if (!acquired.connection && open_ >= config_.connections) drop_one_idle();
+    while (!acquired.connection && open_ >= config_.connections) {
       if (queue_.size() >= 16 * config_.connections) {
         acquired.why = NoUpstream::queue_full;
         co_return acquired;
       }
-      Waiting waiting(*this, left);
+      Waiting waiting(*this, give_up - loop_.now());
       const bool came = co_await waiting.came;
       acquired.why = NoUpstream::timed_out;
       if (!came) co_return acquired;
       acquired.connection = take_idle(index);
-      if (acquired.connection) co_return acquired;
     }
+    if (acquired.connection) co_return acquired;
 
     ++open_;
     auto connected = co_await address.connector->connect(give_up - loop_.now());

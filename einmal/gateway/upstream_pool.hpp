@@ -71,7 +71,7 @@ class UpstreamPool {
   class Waiting;
 
   UpstreamHandle take_idle(std::size_t address);
-  std::size_t next_address(std::size_t attempt) const;
+  std::vector<std::size_t> in_turn();
   void drop_one_idle();
   void closed();
   void expire_idle();
