@@ -177,6 +177,7 @@ void ClientConnection::finish_head(http::HeaderLines& lines, const AnswerFraming
 Async<> ClientConnection::answer(http::ResponseHead& head, std::string_view body) {
   // A request that waits for an invitation may come or not: only the end of the connection is sure.
   if (!request_read_ && parser().expects_continue() && !invited_) close_ = true;
+  if (!head.headers.has("Date")) head.headers.add("Date", core_.date());
   finish_head(head.headers, answer_framing(true));
   std::string bytes;
   bytes.reserve(512);

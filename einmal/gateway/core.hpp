@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "einmal/base/clock.hpp"
 #include "einmal/base/random.hpp"
@@ -11,6 +13,7 @@
 #include "einmal/gateway/events.hpp"
 #include "einmal/gateway/loop.hpp"
 #include "einmal/gateway/settings.hpp"
+#include "einmal/http/http_date.hpp"
 
 namespace einmal::gateway {
 
@@ -29,6 +32,19 @@ struct Core {
   std::size_t connections = 0;
   std::size_t requests = 0;  ///< Under way.
   std::function<void()> request_ended;
+
+  /// The Date of an answer that we make now (RFC 9110 section 6.6.1).
+  std::string_view date() {
+    const auto now = std::chrono::floor<std::chrono::seconds>(clock.wall_now());
+    if (now != date_second_) {
+      date_second_ = now;
+      date_ = http::imf_fixdate(now);
+    }
+    return date_;
+  }
+
+  std::chrono::time_point<std::chrono::system_clock, std::chrono::seconds> date_second_{};
+  std::string date_;
 };
 
 }  // namespace einmal::gateway

@@ -145,12 +145,16 @@ class Loop::Impl {
   }
 
   void look_at_deadlines() {
+    if (loop_.now_ < loop_.earliest_) return;
     const Dispatch dispatch(*this);
+    loop_.earliest_ = BootTime::max();  // What is set while they are called lowers it again.
     for (Deadline* deadline = first_; deadline != nullptr;) {
       cursor_ = deadline->next_;
       if (deadline->at_ <= loop_.now_) {
         deadline->clear();
         deadline->expired();
+      } else if (deadline->at_ < loop_.earliest_) {
+        loop_.earliest_ = deadline->at_;
       }
       deadline = cursor_;
     }
@@ -229,6 +233,5 @@ asio::io_context& Loop::io() { return impl_->io_; }
 
 Deadline::Deadline(Loop& loop) : loop_(loop) { loop_.impl_->link(*this); }
 Deadline::~Deadline() { loop_.impl_->unlink(*this); }
-void Deadline::set_after(Duration delay) { at_ = loop_.now() + delay + Loop::tick; }
 
 }  // namespace einmal::gateway

@@ -26,7 +26,7 @@ class Deadline {
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  void set_after(Duration delay);
+  inline void set_after(Duration delay);
   void clear() { at_ = BootTime::max(); }
   bool is_set() const { return at_ != BootTime::max(); }
 
@@ -82,7 +82,13 @@ class Loop final : public Scheduler, public Turns {
 
   const Clock& clock_;
   BootTime now_;
+  BootTime earliest_ = BootTime::max();  ///< No deadline is before this.
   std::unique_ptr<Impl> impl_;
 };
+
+inline void Deadline::set_after(Duration delay) {
+  at_ = loop_.now_ + delay + Loop::tick;
+  if (at_ < loop_.earliest_) loop_.earliest_ = at_;
+}
 
 }  // namespace einmal::gateway

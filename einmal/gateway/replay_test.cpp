@@ -51,13 +51,18 @@ TEST_F(Replays, HaveTheStoredLinesInTheirOrderAndNoneOfTheOthers) {
                      std::string_view("X-High")};
   EXPECT_EQ(lines(replay, kept), lines(first, kept));
   EXPECT_EQ(lines(replay, kept).size(), 9U);
-  for (const auto* name : {"Set-Cookie", "X-Hop", "Keep-Alive", "Date"})
+  for (const auto* name : {"Set-Cookie", "X-Hop", "Keep-Alive"})
     EXPECT_EQ(replay.headers.count(name), 0U) << name;
   EXPECT_EQ(replay.body, "body");
   stop();
   start();
   const auto again = send_order("K1");
-  EXPECT_EQ(again.headers, replay.headers);
+  EXPECT_NE(replay.header("Date"), "Sun, 06 Nov 1994 08:49:37 GMT");
+  auto before = replay.headers;
+  auto after = again.headers;
+  before.remove("Date");
+  after.remove("Date");
+  EXPECT_EQ(after, before);
 }
 
 TEST_F(Replays, OfChunkedAnswersHaveALength) {
