@@ -73,8 +73,6 @@ std::optional<ReadConfig> configuration(const GatewayOptions& options) {
 /// requests under them would be executed again under another name.
 Result<std::vector<std::string>> forgotten_operations(Store& store, const GatewayConfig& config) {
   auto answered = ask(store, request::LiveOperations{config.name_space});
-  if (!answered && answered.error().code == ErrorCode::unsupported)
-    return std::vector<std::string>{};  // A store without that list has none to compare.
   if (!answered) return pass_on(answered);
   auto names = std::get<answer::Names>(*answered).names;
   std::erase_if(names, [&](const std::string& name) {

@@ -65,6 +65,20 @@ TEST_F(Start, is_refused_on_a_store_that_is_not_ours_or_cannot_be_written) {
   EXPECT_EQ(with({.store = "mysql://x"}).status, 2);
 }
 
+TEST_F(Start, is_refused_while_live_records_belong_to_operations_nobody_configured) {
+  open();
+  EXPECT_EQ(in_words(send(order("K"))), "201 executed");
+  gateway_->kill();
+  const std::string renamed = "[[operation]]\nname = \"new-name\"\nmatch = \"POST /orders\"\n";
+  const auto refused = with({.operations = renamed}, {"--check"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.errors, AllOf(HasSubstr("create-order"), HasSubstr("retired")));
+  const auto retired =
+      with({.gateway = "retired = [\"create-order\"]\n", .operations = renamed}, {"--check"});
+  EXPECT_EQ(retired.status, 0) << retired.errors;
+  EXPECT_EQ(with({}, {"--check"}).status, 0);
+}
+
 TEST_F(Start, can_be_checked_beside_a_running_gateway_and_without_making_a_store) {
   open();
   EXPECT_EQ(run_einmal({"gateway", "--check", "--config", gateway_->config_file()}).status, 0);

@@ -1,0 +1,174 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "support/command.hpp"
+#include "support/gateway.hpp"
+
+/// `einmal records`, `sweep` and `doctor` beside a running gateway: what an operator does at night.
+
+namespace einmal::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr auto uncertain = "504 uncertain outcome-uncertain";
+
+class Records : public GatewayTest {
+ protected:
+  Ran records(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "records");
+    arguments.insert(arguments.end(), {"--store", gateway_->store_url()});
+    return run_einmal(std::move(arguments));
+  }
+  Ran on_record(const std::string& command, const std::string& key,
+                std::vector<std::string> more = {}) const {
+    more.insert(more.begin(),
+                {command, "--caller", "alice", "--operation", "create-order", "--key", key});
+    return records(std::move(more));
+  }
+  void make_uncertain(const std::string& key) {
+    upstream_.next(Play().reset());
+    ASSERT_EQ(in_words(send(order(key))), uncertain);
+  }
+};
+
+TEST_F(Records, are_listed_with_digests_and_filters) {
+  open();
+  EXPECT_EQ(in_words(send(order("secret-key"))), "201 executed");
+  make_uncertain("lost-key");
+  const auto all = records({"list"});
+  EXPECT_EQ(all.status, 0) << all.errors;
+  EXPECT_THAT(all.output, AllOf(HasSubstr("completed"), HasSubstr("uncertain"),
+                                HasSubstr("outcome unknown"), HasSubstr("create-order")));
+  EXPECT_THAT(all.output, Not(HasSubstr("secret-key")));
+  EXPECT_THAT(all.output, Not(HasSubstr("alice")));
+  const auto revealed = records({"list", "--reveal", "--state", "uncertain"});
+  EXPECT_THAT(revealed.output, AllOf(HasSubstr("lost-key"), Not(HasSubstr("secret-key"))));
+  const auto json = records({"list", "--json", "--state", "completed"});
+  EXPECT_THAT(json.output, AllOf(HasSubstr("\"state\":\"completed\""), HasSubstr("\"status\":201"),
+                                 HasSubstr("\"generation\":"), HasSubstr("\"effect\":\"known\"")));
+  EXPECT_THAT(records({"list", "--caller", "bob"}).output, HasSubstr("no records"));
+  EXPECT_THAT(records({"list", "--min-age", "1h"}).output, HasSubstr("no records"));
+  EXPECT_EQ(records({"list", "--state", "strange"}).status, 2);
+  EXPECT_EQ(records({"list", "--min-age", "5"}).status, 2);
+}
+
+TEST_F(Records, that_are_uncertain_are_resolved_with_evidence_and_then_replayed) {
+  open();
+  make_uncertain("K");
+  const auto body = directory_.file("body.json");
+  std::ofstream(body) << "{\"id\":\"found\"}";
+  const std::vector<std::string> result{"--completed",
+                                        "--status",
+                                        "201",
+                                        "--body-file",
+                                        body,
+                                        "--header",
+                                        "Location: /orders/found",
+                                        "--evidence",
+                                        "seen in the ledger"};
+  auto with_dry_run = result;
+  with_dry_run.insert(with_dry_run.end(), {"--dry-run"});
+  EXPECT_EQ(on_record("resolve", "K", with_dry_run).status, 0);
+  EXPECT_EQ(in_words(send(order("K"))), uncertain);
+  EXPECT_EQ(on_record("resolve", "K", result).status, 1)
+      << "without a terminal only --yes says yes";
+  EXPECT_EQ(in_words(send(order("K"))), uncertain);
+
+  auto with_yes = result;
+  with_yes.insert(with_yes.end(), {"--yes"});
+  const auto resolved = on_record("resolve", "K", with_yes);
+  EXPECT_EQ(resolved.status, 0) << resolved.errors;
+  const auto answer = send(order("K"));
+  EXPECT_EQ(in_words(answer), "201 resolved");
+  EXPECT_EQ(answer.body, "{\"id\":\"found\"}");
+  EXPECT_EQ(answer.header("Location"), "/orders/found");
+  EXPECT_EQ(upstream_.effects("K"), 1u);
+  const auto shown = on_record("show", "K");
+  EXPECT_THAT(shown.output, AllOf(HasSubstr("resolved"), HasSubstr("seen in the ledger")));
+  EXPECT_EQ(on_record("resolve", "K", with_yes).status, 1) << "it is settled";
+}
+
+TEST_F(Records, that_are_uncertain_can_be_freed_and_execute_once_more) {
+  open();
+  make_uncertain("K");
+  const auto freed =
+      on_record("resolve", "K", {"--free", "--evidence", "the upstream was down", "--yes"});
+  EXPECT_EQ(freed.status, 0) << freed.errors;
+  EXPECT_EQ(in_words(send(order("K"))), "201 executed");
+  EXPECT_EQ(in_words(send(order("K"))), "201 replayed");
+}
+
+TEST_F(Records, in_progress_are_left_alone_unless_forced) {
+  open();
+  const auto gate = std::make_shared<Gate>();
+  upstream_.next(Play().wait(gate).answer(201));
+  auto owner = std::async(std::launch::async, [&] { return send(order("K")); });
+  ASSERT_TRUE(upstream_.wait_for(1));
+  EXPECT_EQ(on_record("resolve", "K", {"--free", "--evidence", "x", "--yes"}).status, 1);
+  EXPECT_EQ(on_record("forget", "K", {"--evidence", "x", "--yes"}).status, 1);
+  gate->open();
+  EXPECT_EQ(in_words(owner.get()), "201 executed");
+  EXPECT_EQ(on_record("forget", "K", {"--evidence", "asked by the customer", "--yes"}).status, 0);
+  EXPECT_EQ(in_words(send(order("K"))), "201 executed");
+}
+
+TEST_F(Records, that_do_not_exist_or_are_not_named_are_told_apart_from_failures) {
+  open();
+  EXPECT_EQ(on_record("show", "nothing").status, 1);
+  EXPECT_EQ(records({"show", "--key", "K"}).status, 2);
+  EXPECT_EQ(records({"show", "--id", "no-uuid"}).status, 2);
+  EXPECT_EQ(on_record("resolve", "K", {"--completed", "--evidence", "x"}).status, 2);
+  EXPECT_EQ(on_record("resolve", "K", {"--evidence", "x"}).status, 2);
+  EXPECT_EQ(run_einmal({"records", "list", "--store", "mysql://x"}).status, 2);
+  EXPECT_NE(run_einmal({"records", "list", "--store", "sqlite:/no/such/file.db"}).status, 0);
+}
+
+TEST_F(Records, are_counted_and_swept) {
+  open({.defaults = "retention = \"500ms\"\n"});
+  for (int i = 0; i < 20; ++i) send(order("K" + std::to_string(i)));
+  make_uncertain("lost");
+  gateway_->kill();
+  const auto stats = records({"stats", "--json"});
+  EXPECT_EQ(stats.status, 0) << stats.errors;
+  EXPECT_THAT(stats.output, HasSubstr("\"uncertain\":{\"records\":1"));
+  // Retention runs although no gateway does.
+  EXPECT_TRUE(eventually([&] {
+    return run_einmal({"sweep", "--store", gateway_->store_url(), "--dry-run"})
+               .output.find("20 records are due") == 0;
+  }));
+  const auto swept = run_einmal({"sweep", "--store", gateway_->store_url()});
+  EXPECT_EQ(swept.status, 0) << swept.errors;
+  EXPECT_THAT(swept.output, HasSubstr("20 removed"));
+  const auto left = records({"list", "--json", "--reveal"});
+  EXPECT_THAT(left.output, AllOf(HasSubstr("\"key\":\"lost\""), Not(HasSubstr("\"key\":\"K"))))
+      << "an uncertain record is never swept";
+}
+
+TEST_F(Records, worth_a_look_are_named_by_the_doctor) {
+  open();
+  EXPECT_EQ(in_words(send(order("K"))), "201 executed");
+  const auto well = run_einmal({"doctor", "--config", gateway_->config_file()});
+  EXPECT_EQ(well.status, 0) << well.output << well.errors;
+  make_uncertain("lost");
+  const auto ill = run_einmal({"doctor", "--store", gateway_->store_url()});
+  EXPECT_EQ(ill.status, 1);
+  EXPECT_THAT(ill.output, HasSubstr("1 uncertain"));
+  EXPECT_EQ(run_einmal({"doctor"}).status, 2);
+}
+
+TEST(Demo, keeps_all_its_promises) {
+  const auto demo = run_einmal({"demo", "--plain"});
+  EXPECT_EQ(demo.status, 0) << demo.output << demo.errors;
+  EXPECT_THAT(demo.output, HasSubstr("promises held"));
+}
+
+}  // namespace
+}  // namespace einmal::test
