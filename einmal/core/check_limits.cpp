@@ -10,20 +10,6 @@ tl::unexpected<Error> invalid(std::string what) {
   return failure(ErrorCode::invalid, std::move(what));
 }
 
-Result<void> check_result(const StoredResult& result) {
-  if (result.status < min_status || result.status > max_status)
-    return invalid("result: the status must be within 100..999");
-  if (result.headers.size() > max_stored_header_bytes)
-    return invalid("result: the stored header lines must be at most 64 KiB");
-  if (result.body.size() > max_stored_body_bytes)
-    return invalid("result: the stored body must be at most 64 MiB");
-  if (result.body_kept != BodyKept::kept && !result.body.empty())
-    return invalid("result: a body that is not kept must be empty");
-  if (result.resource_id && result.resource_id->size() > max_resource_id_bytes)
-    return invalid("result: the resource id must have at most 1024 bytes");
-  return {};
-}
-
 Result<void> check_owner(Generation generation, const OwnerToken& owner) {
   if (number(generation) == 0) return invalid("event: the generation must be at least 1");
   if (owner.is_nil()) return invalid("event: the owner token was not drawn");
@@ -42,7 +28,7 @@ Result<void> check(const event::Claim& claim) {
 }
 Result<void> check(const event::Renew& renew) { return check_owner(renew.generation, renew.owner); }
 Result<void> check(const event::Settle& settle) {
-  if (auto result = check_result(settle.result); !result) return result;
+  if (auto result = check_limits(settle.result); !result) return result;
   return check_owner(settle.generation, settle.owner);
 }
 Result<void> check(const event::Release& release) {
@@ -53,7 +39,7 @@ Result<void> check(const event::MarkUncertain& mark) {
   if (mark.cause != UncertainCause::outcome_unknown && mark.cause != UncertainCause::owner_stopped)
     return invalid("mark uncertain: the cause must be outcome_unknown or owner_stopped");
   if (mark.seen) {
-    if (auto result = check_result(*mark.seen); !result) return result;
+    if (auto result = check_limits(*mark.seen); !result) return result;
   }
   return check_owner(mark.generation, mark.owner);
 }
@@ -68,7 +54,7 @@ Result<void> check(const event::Resolve& resolve) {
   if (resolve.to != event::Resolution::freed && !resolve.result)
     return invalid("resolve: completed and failed need a result (a status at least)");
   if (resolve.result) {
-    if (auto result = check_result(*resolve.result); !result) return result;
+    if (auto result = check_limits(*resolve.result); !result) return result;
   }
   return check_generation(resolve.generation);
 }
@@ -76,6 +62,20 @@ Result<void> check(const event::Forget& forget) { return check_generation(forget
 Result<void> check(const event::Sweep&) { return {}; }
 
 }  // namespace
+
+Result<void> check_limits(const StoredResult& result) {
+  if (result.status < min_status || result.status > max_status)
+    return invalid("result: the status must be within 100..999");
+  if (result.headers.size() > max_stored_header_bytes)
+    return invalid("result: the stored header lines must be at most 64 KiB");
+  if (result.body.size() > max_stored_body_bytes)
+    return invalid("result: the stored body must be at most 64 MiB");
+  if (result.body_kept != BodyKept::kept && !result.body.empty())
+    return invalid("result: a body that is not kept must be empty");
+  if (result.resource_id && result.resource_id->size() > max_resource_id_bytes)
+    return invalid("result: the resource id must have at most 1024 bytes");
+  return {};
+}
 
 Result<void> check_limits(const Policies& policies) {
   if (policies.lease && (*policies.lease < min_lease || *policies.lease > max_lease))

@@ -33,6 +33,7 @@ constexpr std::array kinds{
     Kind{"3D000", ErrorCode::incompatible, "; create the database"},
     Kind{"XX", ErrorCode::corrupt, ""},
     Kind{"22", ErrorCode::invalid, ""},
+    Kind{"23", ErrorCode::invalid, ""},  // a constraint
     Kind{"54", ErrorCode::invalid, ""},  // too large
 };
 

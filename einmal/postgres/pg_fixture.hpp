@@ -99,10 +99,14 @@ class Database {
     static std::atomic<int> made = 0;
     name_ = "test_" + std::to_string(++made);
     Client admin(server_.conninfo());
+    if (with_schema && &server == &shared_server()) {
+      // Copying a database is quicker than migrating one.
+      static const bool ready = make_template(server_);
+      admin("create database " + name_ + " template " + (ready ? "with_einmal" : "template0"));
+      return;
+    }
     admin("create database " + name_ + " template template0");
-    if (!with_schema) return;
-    const auto migrated = migrate_postgres(conninfo());
-    if (!migrated) throw std::runtime_error(migrated.error().message);
+    if (with_schema) migrate(conninfo());
   }
   ~Database() {
     if (!server_.running()) return;
@@ -118,6 +122,16 @@ class Database {
   const std::string& name() const { return name_; }
 
  private:
+  static void migrate(const std::string& conninfo) {
+    const auto migrated = migrate_postgres(conninfo);
+    if (!migrated) throw std::runtime_error(migrated.error().message);
+  }
+  static bool make_template(PostgresServer& server) {
+    Client(server.conninfo())("create database with_einmal template template0");
+    migrate(server.conninfo("with_einmal"));
+    return true;
+  }
+
   PostgresServer& server_;
   std::string name_;
 };

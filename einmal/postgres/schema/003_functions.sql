@@ -1,5 +1,7 @@
 -- The contract for every language (docs/postgres.md): called in the caller's own transaction, committed
 -- and undone with it. They run with the rights of their owner, so that a caller needs none on the tables.
+-- enable_seqscan off: a plan made while the table is small must not stay when it has grown, and at SERIALIZABLE
+-- whoever reads a whole table conflicts with everybody. jit off: what little is scanned is not worth a compiler.
 
 create type einmal.claimed as (
   -- execute replay mismatch other_profile in_progress uncertain gone
@@ -17,7 +19,9 @@ create type einmal.claimed as (
   repeated      boolean,       -- execute: this owner's own claim again
   resolved      boolean,       -- replay: the result was given by an operator or reconciler
   effect_known  boolean,       -- replay: false for a result that leaves the effect open
-  profile       bytea);        -- other_profile: compute the fingerprint under this one and claim again
+  profile       bytea,         -- other_profile: compute the fingerprint under this one and claim again
+  outcome       text,          -- replay: completed or failed
+  body_kept     smallint);     -- replay: BodyKept of einmal/core/record.hpp
 
 -- Claims the key for one execution. lease null: same transaction - it must be completed, failed or released
 -- before COMMIT. With a lease: commit, work, then complete in a transaction of its own before the lease ends.
@@ -27,7 +31,8 @@ create function einmal.claim(
   on_lease_expiry text default 'uncertain', in_flight text default 'reject', wait interval default '5 s',
   namespace text default 'app', owner uuid default gen_random_uuid(), profile bytea default '\x',
   after_expiry text default 'new', tombstone interval default null)
-  returns einmal.claimed language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns einmal.claimed language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   s einmal.step;
   c einmal.claimed;
@@ -84,6 +89,8 @@ begin
     c.representation_version := (s.r).representation_version;
     c.resolved := (s.r).settled_by in (2, 3);
     c.effect_known := (s.r).effect = 1;
+    c.outcome := case (s.r).state when 2 then 'completed' else 'failed' end;
+    c.body_kept := (s.r).body_kept;
   elsif s.decision = 'other_profile' then
     c.profile := (s.r).profile;
   elsif s.decision = 'outdated' then
@@ -155,7 +162,8 @@ create function einmal.complete(
   caller text, operation text, key text, generation bigint, owner uuid, status integer, body bytea default null,
   headers bytea default '\x', resource_id text default null, namespace text default 'app',
   representation_version integer default 1)
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._finish('settle', namespace, caller, operation, key, generation, owner, 1::smallint, status, body,
                         headers, resource_id, representation_version);
@@ -166,16 +174,28 @@ create function einmal.fail(
   caller text, operation text, key text, generation bigint, owner uuid, status integer, body bytea default null,
   headers bytea default '\x', resource_id text default null, namespace text default 'app',
   representation_version integer default 1)
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._finish('settle', namespace, caller, operation, key, generation, owner, 2::smallint, status, body,
                         headers, resource_id, representation_version);
 end $$;
 
+-- The answer of one of the functions around it, or an exception unless it is ok: what follows in the transaction,
+-- COMMIT first of all, is then not done. For pipelines: select einmal.must(einmal.complete(...)); commit
+create function einmal.must(answer text) returns text language plpgsql as $$
+begin
+  if answer is distinct from 'ok' then
+    raise exception 'einmal: the key is no longer this transaction''s (%)', answer using errcode = 'EI001';
+  end if;
+  return answer;
+end $$;
+
 -- This attempt had no effect: the key is free again. uncertain: an attempt before may have had one.
 create function einmal.release(
   caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app')
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._finish('release', namespace, caller, operation, key, generation, owner, null, null, null, null, null, null);
 end $$;
@@ -183,7 +203,8 @@ end $$;
 -- The lease starts again with its own length.
 create function einmal.renew(
   caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app')
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._finish('renew', namespace, caller, operation, key, generation, owner, null, null, null, null, null, null);
 end $$;
@@ -192,7 +213,8 @@ end $$;
 create function einmal.mark_uncertain(
   caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app',
   status integer default null, body bytea default null, headers bytea default '\x')
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._finish('mark_uncertain', namespace, caller, operation, key, generation, owner, null, status, body,
                         headers, null, null);
@@ -201,7 +223,8 @@ end $$;
 -- Its owner stops before it knows: under takeover the lease is over at once, otherwise uncertain.
 create function einmal.abandon(
   caller text, operation text, key text, generation bigint, owner uuid, namespace text default 'app')
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._finish('abandon', namespace, caller, operation, key, generation, owner, null, null, null, null, null, null);
 end $$;
@@ -243,7 +266,8 @@ create function einmal.resolve(
   caller text, operation text, key text, generation bigint, outcome text, evidence text,
   status integer default null, body bytea default null, headers bytea default '\x', resource_id text default null,
   force boolean default false, namespace text default 'app', representation_version integer default 1)
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   target smallint := case outcome when 'completed' then 2 when 'failed' then 3 when 'freed' then 5 end;
   res einmal.result;
@@ -265,7 +289,8 @@ end $$;
 -- A record without a lease whose owner is gone for good becomes uncertain.
 create function einmal.doubt(
   caller text, operation text, key text, generation bigint, evidence text, namespace text default 'app')
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._operate('doubt', namespace, caller, operation, key, generation, null, null, null, false, evidence);
 end $$;
@@ -273,7 +298,8 @@ end $$;
 -- Removes a settled record before its time: the next request with the key executes.
 create function einmal.forget(
   caller text, operation text, key text, generation bigint, evidence text, namespace text default 'app')
-  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns text language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   return einmal._operate('forget', namespace, caller, operation, key, generation, null, null, null, false, evidence);
 end $$;
@@ -282,7 +308,8 @@ create type einmal.moved as (changed integer, stripped integer, more boolean);
 
 -- Turns records whose lease is over, and which promised it, into uncertain ones. At most `batch` of them.
 create function einmal.overdue(batch integer default 200) returns einmal.moved
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   moved einmal.moved := (0, 0, false);
   t timestamptz := einmal.now();
@@ -310,7 +337,8 @@ end $$;
 -- Removes records past their retention and tombstone, takes the result from tombstones, drops audit rows older
 -- than audit_retention. At most `batch` of each; safe to run from many sessions at once.
 create function einmal.sweep(batch integer default 200, audit_retention interval default '9600 h') returns einmal.moved
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   moved einmal.moved := (0, 0, false);
   dropped integer;

@@ -34,7 +34,8 @@ create function einmal.claims(
   machine uuid, boot_now bigint, namespaces bytea[], callers bytea[], operations bytea[], keys bytea[],
   profiles bytea[], definitions bytea[], fingerprints bytea[], leases interval[], on_lease_expiry smallint[],
   retentions interval[], after_expiry smallint[], tombstones interval[], owners uuid[], operation_ids uuid[])
-  returns setof einmal.answer language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns setof einmal.answer language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   paused boolean := einmal._look(machine, boot_now);
 begin
@@ -55,7 +56,8 @@ create function einmal.owner_events(
   generations bigint[], owners uuid[], outcomes smallint[], declared boolean[], causes smallint[],
   statuses integer[], headers bytea[], bodies bytea[], bodies_kept smallint[], effects smallint[],
   representation_versions integer[], resource_ids bytea[])
-  returns setof einmal.answer language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns setof einmal.answer language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   paused boolean := einmal._look(machine, boot_now);
 begin
@@ -77,7 +79,8 @@ create function einmal.operator_event(
   kind text, namespace bytea, caller bytea, operation bytea, key bytea, generation bigint, target smallint,
   status integer, headers bytea, body bytea, body_kept smallint, effect smallint, representation_version integer,
   resource_id bytea, settled_by smallint, force boolean, actor bytea, evidence bytea)
-  returns einmal.step language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns einmal.step language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   perform einmal._durable();
   return einmal._operator_event(kind, einmal._digest(namespace, caller, operation, key), namespace, caller,
@@ -88,7 +91,8 @@ end $$;
 -- overdue, sweep of one record.
 create function einmal.clock_event(
   machine uuid, boot_now bigint, kind text, namespace bytea, caller bytea, operation bytea, key bytea)
-  returns einmal.step language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns einmal.step language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 begin
   perform einmal._durable();
   return einmal._clock_event(kind, einmal._digest(namespace, caller, operation, key), einmal._look(machine, boot_now));
@@ -129,7 +133,8 @@ end $$;
 
 create function einmal.read_scope(
   machine uuid, boot_now bigint, namespace bytea, caller bytea, operation bytea, key bytea, with_body boolean)
-  returns setof einmal.stored language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns setof einmal.stored language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   r einmal.record;
   paused boolean := einmal._look(machine, boot_now);
@@ -142,7 +147,8 @@ begin
 end $$;
 
 create function einmal.read_operation(machine uuid, boot_now bigint, id uuid, with_body boolean)
-  returns setof einmal.stored language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns setof einmal.stored language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   r einmal.record;
   paused boolean := einmal._look(machine, boot_now);
@@ -163,7 +169,8 @@ create function einmal._last_digest(ns bytea, who bytea) returns uuid language s
 create function einmal.list(
   machine uuid, boot_now bigint, only_namespace bytea, only_caller bytea, only_operation bytea,
   conditions smallint[], min_age interval, batch integer, after_digest uuid)
-  returns setof einmal.stored language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns setof einmal.stored language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   r einmal.record;
   s einmal.stored;
@@ -191,7 +198,8 @@ end $$;
 -- The newest rows that match both, oldest of them first; null: no restriction.
 create function einmal.read_audit(
   of_namespace bytea, of_caller bytea, of_operation bytea, of_key bytea, of_operation_id uuid, batch integer)
-  returns setof einmal.audit language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+  returns setof einmal.audit language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   d uuid := einmal._digest(of_namespace, of_caller, of_operation, of_key);
 begin
@@ -258,7 +266,8 @@ end $$;
 
 create function einmal.count_caller(machine uuid, boot_now bigint, of_namespace bytea, of_caller bytea)
   returns table (live bigint, uncertain bigint)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set jit = off as $$
 declare
   expiring boolean := not einmal._look(machine, boot_now);
   t timestamptz := einmal.now();

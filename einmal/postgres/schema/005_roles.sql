@@ -1,5 +1,5 @@
 -- Least privilege (docs/postgres.md): nobody has a right on a table; every right is a function.
---   einmal_app       claim, complete, fail, release, renew, mark_uncertain, abandon, derive_key
+--   einmal_app       claim, complete, fail, release, renew, mark_uncertain, abandon, derive_key, must
 --   einmal_gateway   what the store driver calls for a gateway, reconciliation included; no table, no business schema
 --   einmal_operator  all of it, and doubt, resolve, forget, accept_time, advance_generations, view einmal.records
 -- Where the migrating role may not create roles, they are left out and functions can be granted one by one.
@@ -32,7 +32,7 @@ do $$
 declare
   role text;
   f record;
-  app text[] := array['claim', 'complete', 'fail', 'release', 'renew', 'mark_uncertain', 'abandon', 'derive_key'];
+  app text[] := array['claim', 'complete', 'fail', 'release', 'renew', 'mark_uncertain', 'abandon', 'derive_key', 'must'];
   gateway text[] := array['claims', 'owner_events', 'clock_event', 'operator_event', 'look', 'overdue', 'sweep',
     'read_profile', 'read_scope', 'read_operation', 'read_audit', 'list', 'stats', 'store_state',
     'live_operations', 'count_caller', 'version'];
