@@ -162,5 +162,35 @@ TEST_F(Replays, are_the_same_request_whatever_codings_the_client_accepts) {
   EXPECT_EQ(upstream_.effects("K"), 1u);
 }
 
+/// "hello gzip" as gzip -n makes it.
+const std::string gzipped(
+    "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x57\x48\xaf\xca\x2c\x00\x00"
+    "\x19\x6a\xd2\xdf\x0a\x00\x00\x00",
+    30);
+
+TEST_F(Replays, of_coded_answers_are_coded_or_decoded_but_never_mislabelled) {
+  open();
+  upstream_.next(
+      Play().answer(201, gzipped, {{"Content-Encoding", "gzip"}, {"Vary", "Accept-Encoding"}}));
+  const auto first = send(order("K", "{}", {{"Accept-Encoding", "gzip"}}));
+  ASSERT_EQ(in_words(first), "201 executed");
+  EXPECT_EQ(first.body, gzipped);
+  for (const auto* accepted : {"gzip", "identity", "br;q=1, gzip;q=0", ""}) {
+    HeaderList headers;
+    if (*accepted) headers.emplace_back("Accept-Encoding", accepted);
+    const auto replay = send(order("K", "{}", headers));
+    if (replay.header("Content-Encoding") == "gzip") {
+      EXPECT_EQ(replay.body, gzipped) << accepted;
+      EXPECT_THAT(std::string(accepted), ::testing::AnyOf("gzip", "")) << accepted;
+    } else if (replay.status == 406) {
+      EXPECT_EQ(reason_of(replay), "not-acceptable");
+    } else {
+      EXPECT_EQ(replay.body, "hello gzip") << accepted;
+      EXPECT_EQ(replay.header("Content-Encoding"), "");
+    }
+  }
+  EXPECT_EQ(upstream_.effects("K"), 1u);
+}
+
 }  // namespace
 }  // namespace einmal::test
