@@ -140,8 +140,8 @@ Step take_over(const Record& before, const event::Claim& claim, const Now& now) 
 }
 
 Step end_lease(const Record& record) {
-  return put(made_uncertain(record, UncertainCause::lease_end, std::nullopt),
-             carrying<decision::Uncertain>(),
+  const auto entered = [](const Record& r) { return decision::Uncertain{r, true}; };
+  return put(made_uncertain(record, UncertainCause::lease_end, std::nullopt), entered,
              note(AuditEvent::became_uncertain, record.generation, record, State::uncertain));
 }
 

@@ -145,6 +145,7 @@ struct InProgress {
 };
 struct Uncertain {
   Record record;
+  bool entered = false;  ///< By this claim: it found the lease over.
   friend bool operator==(const Uncertain&, const Uncertain&) = default;
 };
 struct Gone {

@@ -244,6 +244,10 @@ TEST(ClaimAfterTheLease, IsUncertainUnlessBothSidesPromisedTakeover) {
     const Step step = decide(processing(record_side), claim(owner_b, same, claim_side), at(30s));
     const Record record = expect_put(step, State::uncertain);
     EXPECT_EQ(expect<decision::Uncertain>(step).record, record);
+    EXPECT_TRUE(expect<decision::Uncertain>(step).entered);
+    EXPECT_FALSE(
+        expect<decision::Uncertain>(decide(record, claim(owner_b, same, claim_side), at(31s)))
+            .entered);
     EXPECT_EQ(record.cause, UncertainCause::lease_end);
     EXPECT_EQ(record.generation, Generation{7});
     EXPECT_EQ(record.owner, owner_a);

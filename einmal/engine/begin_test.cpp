@@ -114,6 +114,18 @@ TEST_F(Begin, AnUncertainRecordIsAnsweredUncertainHoweverMuchTimePasses) {
   EXPECT_EQ(later.as<begun::Uncertain>().record->cause, UncertainCause::outcome_unknown);
 }
 
+TEST_F(Begin, ARequestThatFindsTheLeaseOverMakesItUncertainAndIsReportedAsTheOneThatDid) {
+  Process& vanished = start();
+  ask(vanished, "K");
+  vanished.crash();
+  scheduler.advance(30s);
+  Process& here = start();
+  EXPECT_EQ(what(ask(here, "K")), "uncertain");
+  EXPECT_EQ(what(ask(here, "K")), "uncertain");
+  EXPECT_EQ(here.observer.lines,
+            (std::vector<std::string>{"begun uncertain entered", "begun uncertain"}));
+}
+
 TEST_F(Begin, ExpiryIsExactAtLookUpWithoutAnySweep) {
   Asking asking;
   asking.retention = 2s;

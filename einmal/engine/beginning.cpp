@@ -163,7 +163,7 @@ void Beginning::on(decision::Mismatch& mismatch) {
 void Beginning::on(decision::Uncertain& uncertain) {
   desk_.generations.saw(uncertain.record.generation);
   const RecordPtr record = shared(uncertain.record);
-  answer(begun::Uncertain{record}, BeginOutcome::uncertain, record.get());
+  answer(begun::Uncertain{record}, BeginOutcome::uncertain, record.get(), uncertain.entered);
 }
 
 void Beginning::on(decision::Gone& gone) {
@@ -219,9 +219,15 @@ void Beginning::on(decision::InProgress& running) {
   if (!wait) {
     return answer(in_progress(running.age, running.lease_left), BeginOutcome::in_progress, &record);
   }
-  if (!desk_.watches.join(*this, scope(), awaited_)) {
-    return answer(begun::TooManyWaiters{scattered_delay(desk_.random)},
-                  BeginOutcome::too_many_waiters, &record);
+  switch (desk_.watches.join(*this, scope(), awaited_)) {
+    case Watches::Joined::yes:
+      break;
+    case Watches::Joined::queue_full:
+      return answer(begun::TooManyWaiters{scattered_delay(desk_.random)},
+                    BeginOutcome::too_many_waiters, &record);
+    case Watches::Joined::over_quota:
+      return answer(begun::OverQuota{scattered_delay(desk_.random)}, BeginOutcome::over_quota,
+                    &record);
   }
   phase_ = Phase::waiting;
   count_as(CountedAs::nothing);
@@ -402,8 +408,9 @@ BeginReport Beginning::report(BeginOutcome outcome, const Record* record) {
   return report;
 }
 
-void Beginning::answer(Begun answer, BeginOutcome outcome, const Record* record) {
+void Beginning::answer(Begun answer, BeginOutcome outcome, const Record* record, bool entered) {
   auto report = this->report(outcome, record);
+  report.entered = entered;
   if (const auto* replay = std::get_if<begun::Replay>(&answer)) report.resolved = replay->resolved;
   desk_.observer.begun(report);
   const auto done = std::move(done_);

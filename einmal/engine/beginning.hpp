@@ -65,7 +65,7 @@ class Beginning final : public Call, public Waiter, public Hook<Beginning> {
   void nothing_left();
 
   void answer_soon(Begun answer, BeginOutcome outcome);
-  void answer(Begun answer, BeginOutcome outcome, const Record* record);
+  void answer(Begun answer, BeginOutcome outcome, const Record* record, bool entered = false);
   BeginReport report(BeginOutcome outcome, const Record* record);
   void count_as(CountedAs what);
   begun::InProgress in_progress(Duration age, std::optional<Duration> lease_left);

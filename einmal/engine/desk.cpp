@@ -73,7 +73,7 @@ Desk::Desk(Store& store_, Scheduler& scheduler_, const Clock& clock_, Random& ra
       limits(limits_),
       mailbox(std::make_shared<Mailbox>(store, scheduler, clock, observer)),
       timers(scheduler, clock),
-      watches(store, mailbox, timers, random, limits),
+      watches(store, mailbox, timers, random, observer, limits),
       quotas(mailbox, timers, random, limits),
       stop_deadline(timers, [this] {
         if (const auto done = std::exchange(on_stopped, nullptr)) scheduler.post(done);

@@ -46,6 +46,7 @@ struct BeginRequest {
 struct EngineLimits {
   std::size_t waiters = 1024;
   std::size_t waiters_per_key = 16;
+  std::size_t waiters_per_caller = 0;    ///< Of one caller, over all its keys. 0: no quota.
   std::size_t background_writes = 1024;  ///< Unrecorded results and claims in doubt kept for retry.
   Duration store_deadline =
       std::chrono::seconds(5);  ///< A claim not answered by then is in doubt: 503.

@@ -59,14 +59,15 @@ class RecordingObserver final : public Observer {
   void reached(Point point, const Scope&, Generation) override { points.emplace_back(name(point)); }
   void begun(const BeginReport& report) override {
     add("begun " + std::string(name(report.outcome)) + (report.takeover ? " takeover" : "") +
-        (report.resolved ? " resolved" : "") + (report.waited ? " waited" : ""));
+        (report.resolved ? " resolved" : "") + (report.entered ? " entered" : "") +
+        (report.waited ? " waited" : ""));
     last_took = report.took;
     last_waited = report.waited;
   }
   void wait_started(const Scope&) override { add("wait_started"); }
   void finished(const FinishReport& report) override {
     add("finished " + std::string(name(report.asked)) + " " + std::string(name(report.outcome)) +
-        (report.late ? " late" : ""));
+        (report.late ? " late" : "") + (report.background ? " background" : ""));
   }
   void renewed(const Scope&, Generation, Renewal renewal) override {
     add("renewed " + std::string(name(renewal)));
@@ -165,8 +166,8 @@ class EngineTest : public ::testing::Test {
   struct Process {
     Process(EngineTest& test, EngineLimits its_limits)
         : faults(test.store),
-          engine(std::in_place, faults, test.scheduler, test.clock, test.random, observer,
-                 its_limits) {}
+          engine(std::in_place, faults, test.scheduler, test.clock, test.random,
+                 test.told_instead ? *test.told_instead : observer, its_limits) {}
     FaultStore faults;
     RecordingObserver observer;
     std::optional<Engine> engine;
@@ -249,6 +250,7 @@ class EngineTest : public ::testing::Test {
   SeededRandom random{20240601};
   MemoryStore store{clock, random};
   EngineLimits limits;
+  Observer* told_instead = nullptr;  ///< Of the observers of the processes started from now on.
 
  private:
   std::deque<Process> processes_;

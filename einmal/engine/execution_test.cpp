@@ -274,7 +274,7 @@ TEST_F(ExecutionTest, StoreDownAfterTheAnswerIsUnrecordedAfterStoreGraceAndWritt
   EXPECT_EQ(engine().load().background, 0u);
   EXPECT_EQ(owner.finishes, 1);
   EXPECT_EQ(observer().count("finished complete unrecorded"), 1);
-  EXPECT_EQ(observer().count("finished complete recorded"), 1);
+  EXPECT_EQ(observer().count("finished complete recorded background"), 1);
 }
 
 TEST_F(ExecutionTest, AnUnrecordedResultThatTheStoreStillHoldsIsWrittenWhenItAnswers) {
@@ -321,7 +321,7 @@ TEST_F(ExecutionTest, BackgroundWritesAreBounded) {
   EXPECT_EQ(how(second), "unrecorded");
   EXPECT_EQ(engine().load().background, 1u);
   EXPECT_EQ(observer().count("alarm background_full"), 1);
-  EXPECT_EQ(observer().count("finished complete given_up"), 1);
+  EXPECT_EQ(observer().count("finished complete given_up background"), 1);
 }
 
 TEST_F(ExecutionTest, AResultThatNoStoreTakesIsUnrecordedAtOnceAndNeverRunAgain) {

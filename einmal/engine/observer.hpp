@@ -67,6 +67,7 @@ struct BeginReport {
   std::optional<Duration> waited;  ///< In the wait queue, where it waited.
   bool takeover = false;           ///< With execute: a generation before this one may have acted.
   bool resolved = false;           ///< With replay: an operator or reconciler gave the result.
+  bool entered = false;            ///< With uncertain: by this request, which found the lease over.
 };
 
 /// What the owner of an attempt asked the store for at its end.
@@ -101,7 +102,8 @@ struct FinishReport {
   BodyKept body_kept = BodyKept::kept;          ///< With complete and fail.
   UncertainCause cause = UncertainCause::none;  ///< With mark_uncertain.
   Duration took{};                              ///< Since it was asked for.
-  bool late = false;  ///< It settled or released what this owner had marked uncertain before.
+  bool late = false;        ///< It settled or released what this owner had left uncertain before.
+  bool background = false;  ///< It was reported `unrecorded` before.
 };
 
 /// How a renewal of a lease was answered. `failed` is the store's failure and is retried.
@@ -147,7 +149,7 @@ class Observer {
   virtual void late_result(const Scope&, Generation, bool /*contradicts*/) {}
   /// A call to the store was answered; nothing: without error.
   virtual void store_answered(StoreCall, Duration /*took*/, std::optional<ErrorCode>) {}
-  /// Overdue records that a batch turned uncertain.
+  /// Overdue records that upkeep or a waiter turned uncertain.
   virtual void overdue(std::size_t /*became_uncertain*/) {}
   /// A sweep batch removed records and stripped tombstones of their bodies.
   virtual void swept(std::size_t /*removed*/, std::size_t /*stripped*/) {}

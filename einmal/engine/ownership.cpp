@@ -412,6 +412,7 @@ void Ownership::report(FinishOutcome outcome) {
   report.cause = cause_;
   report.took = desk_.now() - asked_at_;
   report.late = late_;
+  report.background = unrecorded_ && outcome != FinishOutcome::unrecorded;
   desk_.observer.finished(report);
 }
 

@@ -176,6 +176,21 @@ TEST_F(Wait, TheQueueOfAKeyAndOfTheEngineAreBounded) {
   EXPECT_EQ(answers, (std::vector<std::string>{"nothing", "nothing", "too_many_waiters"}));
 }
 
+TEST_F(Wait, OneCallerCannotFillTheQueueOverManyKeys) {
+  limits.waiters_per_caller = 2;
+  for (const char* key : {"K1", "K2", "K3"}) ask(key);
+  Asked& first = ask("K1", waiting());
+  EXPECT_EQ(what(ask("K2", waiting())), "nothing");
+  EXPECT_EQ(what(ask("K3", waiting())), "over_quota");
+  Asking bob = waiting();
+  bob.caller = "bob";
+  Asked& owner = ask("K3", bob);
+  EXPECT_EQ(what(owner), "execute");
+  EXPECT_EQ(what(ask("K3", bob)), "nothing");
+  engine().drop(first.ticket);
+  EXPECT_EQ(what(ask("K3", waiting())), "nothing");
+}
+
 TEST_F(Wait, ADroppedWaiterFreesItsPlace) {
   limits.waiters_per_key = 1;
   Asked& owner = ask("K");
@@ -221,6 +236,8 @@ TEST_F(Wait, ALeaseThatEndsOtherwiseIsToldAsUncertain) {
   scheduler.advance(3s + 10ms);
   EXPECT_EQ(what(waiter), "uncertain");
   EXPECT_EQ(here.faults.count(is_claim), 1u);
+  EXPECT_EQ(here.observer.count("overdue 1"), 1);
+  EXPECT_EQ(here.observer.count("begun uncertain waited"), 1);
 }
 
 TEST_F(Wait, GoesOnWhenAnotherRequestTakesOverTheSameOperation) {

@@ -14,6 +14,16 @@ std::size_t ScopeHash::operator()(const Scope& scope) const noexcept {
   return sum;
 }
 
+namespace {
+
+std::string caller_of(const Scope& scope) {
+  std::string out;
+  append_length_prefixed(out, scope.name_space());
+  return out + scope.caller();
+}
+
+}  // namespace
+
 /// The waiters of one key and the read they share.
 class Watch final : public Hook<Watch> {
  public:
@@ -126,11 +136,11 @@ void Watch::let_lapse() {
       request::Transition{scope_, event::Overdue{}, nullptr, {}}, [this](Result<Answer> answer) {
         call_ = nullptr;
         const auto* decision = answer ? std::get_if<Decision>(&*answer) : nullptr;
-        if (decision && !std::get_if<decision::Unchanged>(decision)) {
-          read();
-        } else {
-          poll_later();
+        if (!decision || !std::holds_alternative<decision::BecameUncertain>(*decision)) {
+          return poll_later();
         }
+        watches_.observer_.overdue(1);
+        read();
       });
 }
 
@@ -145,19 +155,27 @@ void Watch::poll_later() {
 }
 
 Watches::Watches(Store& store, std::shared_ptr<Mailbox> mailbox, TimerQueue& timers, Random& random,
-                 const EngineLimits& limits)
+                 Observer& observer, const EngineLimits& limits)
     : store_(store),
       mailbox_(std::move(mailbox)),
       timers_(timers),
       random_(random),
+      observer_(observer),
       limits_(limits) {}
 
 Watches::~Watches() = default;
 
-bool Watches::join(Waiter& waiter, const Scope& scope, OperationId awaited) {
-  if (waiters_ >= limits_.waiters || limits_.waiters_per_key == 0) return false;
+Watches::Joined Watches::join(Waiter& waiter, const Scope& scope, OperationId awaited) {
+  if (waiters_ >= limits_.waiters || limits_.waiters_per_key == 0) return Joined::queue_full;
   auto at = watches_.find(scope);
-  if (at != watches_.end() && at->second->size >= limits_.waiters_per_key) return false;
+  if (at != watches_.end() && at->second->size >= limits_.waiters_per_key) {
+    return Joined::queue_full;
+  }
+  if (limits_.waiters_per_caller > 0) {
+    std::size_t& of_caller = by_caller_[caller_of(scope)];
+    if (of_caller >= limits_.waiters_per_caller) return Joined::over_quota;
+    ++of_caller;
+  }
   const bool first = at == watches_.end();
   if (first) {
     if (watches_.empty()) store_.await_foreign_changes(true);
@@ -173,16 +191,23 @@ bool Watches::join(Waiter& waiter, const Scope& scope, OperationId awaited) {
   ++waiters_;
   // The attempt may have ended between the answer that made it wait and now.
   if (first) watch.read();
-  return true;
+  return Joined::yes;
 }
 
 void Watches::leave(Waiter& waiter) {
   Watch* watch = std::exchange(waiter.watch_, nullptr);
   List<Waiter, Waiter>::remove(waiter);
   if (!watch) return;
-  --watch->size;
-  --waiters_;
+  left(*watch);
   if (watch->size == 0) remove(*watch);
+}
+
+void Watches::left(Watch& watch) {
+  --watch.size;
+  --waiters_;
+  if (limits_.waiters_per_caller == 0) return;
+  const auto at = by_caller_.find(caller_of(watch.scope()));
+  if (--at->second == 0) by_caller_.erase(at);
 }
 
 void Watches::remove(Watch& watch) {
@@ -220,8 +245,7 @@ void Watches::tell(Watch& watch, const News& news) {
     if (news(*waiter)) {
       waiter->watch_ = nullptr;
       leaving.push_back(*waiter);
-      --watch.size;
-      --waiters_;
+      left(watch);
     }
     waiter = next;
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <variant>
 
@@ -56,11 +57,13 @@ class Waiter : public Hook<Waiter> {
 class Watches {
  public:
   Watches(Store& store, std::shared_ptr<Mailbox> mailbox, TimerQueue& timers, Random& random,
-          const EngineLimits& limits);
+          Observer& observer, const EngineLimits& limits);
   ~Watches();
 
-  /// Puts `waiter` into the queue of `scope`; false: the key's or the engine's queue is full.
-  bool join(Waiter& waiter, const Scope& scope, OperationId awaited);
+  enum class Joined { yes, queue_full, over_quota };
+  /// Puts `waiter` into the queue of `scope`, unless the key's or the engine's queue is full, or
+  /// its caller waits for too much.
+  Joined join(Waiter& waiter, const Scope& scope, OperationId awaited);
   /// Takes it out again; a no-op if it heard.
   void leave(Waiter& waiter);
   std::size_t waiters() const { return waiters_; }
@@ -82,6 +85,7 @@ class Watches {
   /// afterwards, and another may stand in its place.
   void tell(Watch& watch, const News& news);
   void remove(Watch& watch);
+  void left(Watch& watch);
   /// Between two reads of one watch, so that all watches together read at most 10,000 times a
   /// second however often others change the store.
   Duration shortest_gap() const;
@@ -90,9 +94,11 @@ class Watches {
   std::shared_ptr<Mailbox> mailbox_;
   TimerQueue& timers_;
   Random& random_;
+  Observer& observer_;
   const EngineLimits& limits_;
   std::unordered_map<Scope, std::unique_ptr<Watch>, ScopeHash> watches_;
   List<Watch, Watch> in_order_;
+  std::unordered_map<std::string, std::size_t> by_caller_;  ///< Waiters, where there is a quota.
   std::size_t waiters_ = 0;
   std::uint64_t joins_ = 0;
 };

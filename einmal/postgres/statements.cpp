@@ -170,7 +170,7 @@ Result<Decision> decision_of(const Row& row, std::string_view word, std::optiona
     const Duration age = std::max(Duration::zero(), row.time(7) - record->claimed);
     return decision::InProgress{std::move(*record), row.optional_interval(4), age};
   }
-  if (word == "uncertain") return decision::Uncertain{std::move(*record)};
+  if (word == "uncertain") return decision::Uncertain{std::move(*record), !row.boolean(3)};
   if (word == "gone") return decision::Gone{std::move(*record)};
   if (word == "became_uncertain") return decision::BecameUncertain{std::move(*record)};
   return failure(ErrorCode::incompatible,

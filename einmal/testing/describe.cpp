@@ -80,7 +80,9 @@ std::string say(const decision::InProgress& d) {
   return "in-progress left=" + text(d.lease_left) + " age=" + text(d.age) + " | " +
          describe(d.record);
 }
-std::string say(const decision::Uncertain& d) { return "uncertain | " + describe(d.record); }
+std::string say(const decision::Uncertain& d) {
+  return (d.entered ? "uncertain now | " : "uncertain | ") + describe(d.record);
+}
 std::string say(const decision::Gone& d) { return "gone | " + describe(d.record); }
 std::string say(const decision::Ok& d) { return "ok | " + text(d.record); }
 std::string say(const decision::BecameUncertain& d) {

@@ -107,11 +107,11 @@ const std::vector<Row> claims{
     {"claim, lease over, takeover on both sides",
      "claim K a takeover; wait 30s; claim K b takeover", "execute takeover |", "processing"},
     {"claim, lease over, takeover promised by the record only",
-     "claim K a takeover; wait 30s; claim K b", "uncertain", "uncertain"},
+     "claim K a takeover; wait 30s; claim K b", "uncertain now", "uncertain"},
     {"claim, lease over, takeover promised by the claimant only",
-     "claim K a; wait 30s; claim K b takeover", "uncertain", "uncertain"},
+     "claim K a; wait 30s; claim K b takeover", "uncertain now", "uncertain"},
     {"claim, uncertain", "claim K a takeover; mark K a; wait 9000h; claim K b takeover",
-     "uncertain", "uncertain"},
+     "uncertain |", "uncertain"},
 };
 
 const std::vector<Row> owners{

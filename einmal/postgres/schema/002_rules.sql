@@ -35,7 +35,7 @@ create type einmal.step as (
   -- unchanged / busy: somebody holds the scope's lock, nothing was looked at or changed
   decision   text,
   takeover   boolean,       -- execute: a generation before this one may have had an effect
-  repeated   boolean,       -- execute: the owner's own claim again; ok: was done already
+  repeated   boolean,       -- execute: the owner's own claim again; ok: was done already; uncertain: was so already
   lease_left interval,      -- in_progress: null without a lease
   condition  smallint,      -- lost: how a claim would see the record (Condition of record.hpp)
   contradicts boolean,      -- lost: a late result speaks against what stands under the key
@@ -220,7 +220,7 @@ begin
         return s;
       end if;
     elsif r.state = 4 then
-      s.decision := 'uncertain'; s.r := r;
+      s.decision := 'uncertain'; s.repeated := true; s.r := r;
       return s;
     elsif r.lease_end is null or r.lease is null or (r.lease_end > t and r.lease_end <= t + r.lease) then
       s.decision := 'in_progress'; s.lease_left := r.lease_end - t; s.r := r;
@@ -241,7 +241,7 @@ begin
         r.state := 4; r.cause := 1;
         perform einmal._put(r);
         perform einmal._note(2::smallint, r, r.generation, before, 4::smallint, t);
-        s.decision := 'uncertain';
+        s.decision := 'uncertain'; s.repeated := false;
       end if;
       s.r := r;
       return s;
