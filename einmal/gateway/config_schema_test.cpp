@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "einmal/base/random.hpp"
 #include "einmal/gateway/config_file.hpp"
 
 /// Every key of the configuration file: kinds, bounds, where a mistake is reported.
@@ -24,7 +25,6 @@ struct Bounds {
 };
 
 const std::string text_list = R"(["a", "b"])";
-const std::string a_thousand_days = "\"8760d\"";
 
 /// `least` and `most` are accepted; what is below and above is not, nor what is no duration.
 Bounds duration(const std::string& table, const std::string& key, const std::string& least,
@@ -335,6 +335,80 @@ TEST(ConfigSchema, refuses_unknown_keys_in_each_table) {
     ASSERT_FALSE(config) << text;
     EXPECT_THAT(config.error().message, HasSubstr("f.toml:" + std::to_string(line) + ": ")) << text;
     EXPECT_THAT(config.error().message, HasSubstr("no_such_setting: no such setting")) << text;
+  }
+}
+
+/// "table.key" -> default, as docs/configuration.md has them.
+std::map<std::string, std::string> documented_defaults() {
+  std::ifstream in(std::string(EINMAL_SOURCE_DIR) + "/docs/configuration.md");
+  std::map<std::string, std::string> found;
+  std::string table;
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("## [[operation]]", 0) == 0) {
+      table = "operation";
+    } else if (line.rfind("## [", 0) == 0) {
+      table = line.substr(4, line.find(']') - 4);
+    }
+    if (line.rfind("| `", 0) != 0) continue;
+    const auto key = line.substr(3, line.find('`', 3) - 3);
+    const auto begin = line.find("| ", 3) + 2;
+    auto value = line.substr(begin, line.find(" |", begin) - begin);
+    value.erase(std::remove(value.begin(), value.end(), '`'), value.end());
+    found[table + "." + key] = value;
+  }
+  return found;
+}
+
+TEST(ConfigSchema, is_what_the_documentation_says) {
+  std::map<std::string, std::string> known;
+  GatewayConfig config;
+  for (const auto& section : gateway::sections()) {
+    section.make(config);
+    for (const auto& setting : section.settings) {
+      known[std::string(section.name) + "." + std::string(setting.key)] = setting.show(config);
+    }
+  }
+  known["gateway.upstream"] = known["metrics.listen"] = "-";
+  const OperationConfig operation;
+  for (const auto* settings :
+       {&gateway::own_operation_settings(), &gateway::operation_settings()}) {
+    for (const auto& setting : *settings) {
+      known["operation." + std::string(setting.key)] = setting.show(operation);
+    }
+  }
+  known["operation.match"] = "-";
+  EXPECT_EQ(documented_defaults(), known);
+}
+
+TEST(ConfigSchema, survives_a_damaged_file) {
+  std::string whole;
+  for (const auto& of : all_bounds()) {
+    if (of.table == "operation") whole = file_with(of, of.accepted.front()).first;
+  }
+  whole +=
+      "[[operation]]\nname = \"b\"\nmatch = \"PUT /b/{id}\"\noutcomes = { 503 = "
+      "\"released\" }\nfingerprint = { defaults = { \"/a\" = 1 } }\n[limits]\nhead = "
+      "\"8KiB\"\n[store]\naccept_time = 2026-03-29T12:00:00Z\n";
+  ASSERT_TRUE(parse_config(whole, "f.toml")) << whole;
+  const auto seed = SystemRandom().below(UINT64_MAX);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  SeededRandom random(seed);
+  for (int round = 0; round < 3000; ++round) {
+    auto text = whole;
+    for (auto edits = 1 + random.below(3); edits > 0; --edits) {
+      const auto at = random.below(text.size());
+      const char c = std::string_view("\n\"[]{}=.,0 aZ#-\\\x80")[random.below(17)];
+      if (random.below(2) == 0)
+        text[at] = c;
+      else
+        text.erase(at, 1 + random.below(4));
+    }
+    const auto config = parse_config(text, "f.toml");
+    if (config) {
+      EXPECT_TRUE(check_config(*config)) << text;
+    } else {
+      EXPECT_EQ(config.error().message.rfind("f.toml:", 0), 0U) << text;
+    }
   }
 }
 
