@@ -91,6 +91,12 @@ TEST(CodedBody, ThatIsNotUnderstoodIsComparedAsBytesWithTheNameOfTheCoding) {
     EXPECT_TRUE(same(coded("zstd", broken), coded("zstd", broken)));
     EXPECT_TRUE(differ(coded("zstd", broken), json(text)));
   }
+  const std::string zlib = deflated(text, 6, 15), bare = deflated(text, 6, -15);
+  for (const std::string& broken : {zlib + "x", bare + "x", zlib.substr(0, zlib.size() - 1)}) {
+    EXPECT_TRUE(differ(coded("deflate", broken), json(text)));
+  }
+  EXPECT_TRUE(
+      differ(coded("deflate", deflated("{\"a\"", 6, 15) + deflated(":1}", 6, 15)), json(text)));
   std::string five = text;
   for (int i = 0; i < 5; ++i) five = gzipped(five);
   EXPECT_TRUE(differ(coded("gzip,gzip,gzip,gzip,gzip", five), json(text)));
@@ -225,6 +231,22 @@ TEST(MultipartBody, KeepsTheOrderAndTheNumberOfParts) {
   EXPECT_TRUE(differ(parts(a + "--b--"), parts(a + a + "--b--")));
   EXPECT_TRUE(differ(parts("--b--"), parts(a + "--b--")));
   EXPECT_TRUE(differ(parts("--b\r\n\r\n\r\n--b--"), parts("--b--")));
+}
+
+TEST(MultipartBody, KeepsTheOrderOfRepeatedHeaderLinesOfAPart) {
+  std::string lines, swapped;
+  for (int i = 0; i < 40; ++i) {
+    lines += "X-" + std::string(i % 2 == 0 ? "A" : "B") + ": " + std::to_string(i) + "\r\n";
+    if (i % 2 == 0) swapped += "X-A: " + std::to_string(i) + "\r\n";
+  }
+  for (int i = 1; i < 40; i += 2) swapped.insert(0, "x-b: " + std::to_string(40 - i) + "\r\n");
+  const auto part = [](const std::string& head) {
+    return parts("--b\r\n" + head + "\r\n1\r\n--b--");
+  };
+  EXPECT_TRUE(same(part(lines), part(swapped)));
+  std::string other = lines;
+  std::swap(other[other.find("X-A: 2") + 5], other[other.find("X-A: 4") + 5]);
+  EXPECT_TRUE(differ(part(lines), part(other)));
 }
 
 TEST(MultipartBody, ThatIsBrokenIsComparedAsBytes) {

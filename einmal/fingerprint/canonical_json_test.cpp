@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "einmal/fingerprint/decimal.hpp"
 #include "einmal/fingerprint/json_document.hpp"
 #include "einmal/fingerprint/json_grammar.hpp"
 #include "einmal/fingerprint/vectors_in_tests.hpp"
@@ -92,6 +93,13 @@ TEST(ExactJson, SpellsEqualNumbersAlikeAndKeepsDifferentOnesApart) {
   EXPECT_EQ(exact("-1"), "-1");
 }
 
+TEST(ExactDecimal, HasOneZero) {
+  for (const char* zero : {"0", "-0", "0.00", "-0e7", "0E-5"}) {
+    const Decimal value = exact_decimal(zero);
+    EXPECT_TRUE(value.is_zero() && !value.negative && value.exponent == 0) << zero;
+  }
+}
+
 TEST(ExactJson, ItsTextIsItsOwnCanonicalForm) {
   for (const char* text : {R"({"b":[1.50,{"\u0061":null}],"a":"\u20ac\n\u0001"})", "[1e5,-0.0]"}) {
     const std::string once = exact(text);
@@ -105,6 +113,10 @@ TEST(JsonNames, SortByUtf16UnitsNotByBytes) {
             "{\"\xf0\x9f\x98\x80\":2,\"\xef\xac\xb3\":1}");
   EXPECT_EQ(exact("{\"\xed\x9f\xbf\":1,\"\xf0\x90\x80\x80\":2}"),
             "{\"\xed\x9f\xbf\":1,\"\xf0\x90\x80\x80\":2}");
+  EXPECT_EQ(exact("{\"\xee\x80\x80\":1,\"\xf4\x8f\xbf\xbf\":2}"),
+            "{\"\xf4\x8f\xbf\xbf\":2,\"\xee\x80\x80\":1}");
+  EXPECT_EQ(exact("{\"same eight \xee\x80\x80\":1,\"same eight \xf4\x8f\xbf\xbf\":2}"),
+            "{\"same eight \xf4\x8f\xbf\xbf\":2,\"same eight \xee\x80\x80\":1}");
   EXPECT_EQ(exact(R"({"aa":1,"a":2,"":3,"a\u0000":4,"\u0000":5})"),
             R"({"":3,"\u0000":5,"a":2,"a\u0000":4,"aa":1})");
   EXPECT_EQ(exact(R"({"longer than eight b":1,"longer than eight a":2,"longer t":3})"),

@@ -148,6 +148,14 @@ TEST(FingerprintOfAMediaType, TellsAbsentEmptyMalformedAndRepeatedApart) {
   }
 }
 
+TEST(FingerprintOfAMediaType, ThatIsMalformedMakesTheBodyBytes) {
+  for (const char* type : {"application/json; a=1; a=2", "application/json; a",
+                           "application/json;a=", "application/json; a=\"1", "application/json x",
+                           "application / json"}) {
+    EXPECT_TRUE(differ(sent(type, "{}"), sent(type, "{ }"))) << type;
+  }
+}
+
 TEST(FingerprintOfAMediaType, ComparesJsonInAnotherCharsetAsBytes) {
   const std::string latin1 = "{\"name\":\"J\xf6rg\"}";
   EXPECT_TRUE(is_unusable(json(latin1)));

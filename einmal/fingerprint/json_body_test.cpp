@@ -232,6 +232,9 @@ TEST(JsonDefaults, ReachIntoOtherDefaultsAndIntoOnly) {
   auto options = defaulting({{"/a", R"({"x":1})"}, {"/a/b", "2"}, {"/c", "3"}});
   EXPECT_TRUE(same(json("{}"), json(R"({"c":3,"a":{"b":2,"x":1}})"), options));
   EXPECT_TRUE(same(json(R"({"a":{}})"), json(R"({"a":{"b":2}})"), options));
+  options.ignore = {"/c"};
+  EXPECT_TRUE(same(json(R"({"a":{}})"), json(R"({"a":{},"c":4})"), options));
+  options.ignore = {};
   options.only = {"/a/b", "/c"};
   EXPECT_TRUE(same(json("{}"), json(R"({"a":{"b":2},"c":3,"z":1})"), options));
   EXPECT_TRUE(differ(json("{}"), json(R"({"a":{"b":3},"c":3})"), options));

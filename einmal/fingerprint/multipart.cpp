@@ -1,6 +1,7 @@
 #include "einmal/fingerprint/multipart.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "einmal/fingerprint/media_type.hpp"
 #include "einmal/http/head.hpp"
@@ -28,8 +29,11 @@ std::optional<Delimiter> delimiter_line(BytesView body, std::size_t begin, std::
 std::optional<Delimiter> find_delimiter(BytesView body, std::size_t from,
                                         const std::string& line_start) {
   while (from <= body.size()) {
-    const auto begin = body.find(line_start, from);
-    if (begin == BytesView::npos) return std::nullopt;
+    // Linear whatever the content, unlike std::string_view::find on a file full of CR.
+    const void* const hit =
+        memmem(body.data() + from, body.size() - from, line_start.data(), line_start.size());
+    if (hit == nullptr) return std::nullopt;
+    const auto begin = static_cast<std::size_t>(static_cast<const char*>(hit) - body.data());
     if (const auto found = delimiter_line(body, begin, begin + line_start.size())) return found;
     from = begin + 2;
   }

@@ -110,6 +110,15 @@ TEST(CanonicalQuery, KeepsTheOrderOfRepeatedNamesWhileSortingTheRest) {
   EXPECT_EQ(canonical_query("b&=x&a="), "=x&a=&b");
 }
 
+TEST(CanonicalQuery, KeepsTheOrderOfManyRepeatedNames) {
+  std::string query, as, bs;
+  for (int i = 0; i < 100; ++i) {
+    query += (i % 2 == 0 ? "&b=" : "&a=") + std::to_string(i);
+    (i % 2 == 0 ? bs : as) += (i % 2 == 0 ? "&b=" : "&a=") + std::to_string(i);
+  }
+  EXPECT_EQ("&" + canonical_query(query), as + bs);
+}
+
 TEST(CanonicalAuthority, IsLowerCaseWithoutTheDefaultPorts) {
   EXPECT_EQ(canonical_authority("API.Example:80"), "api.example");
   EXPECT_EQ(canonical_authority("api.example:443"), "api.example");
