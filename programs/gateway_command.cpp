@@ -12,6 +12,7 @@
 #include "einmal/base/random.hpp"
 #include "einmal/gateway/config_file.hpp"
 #include "einmal/gateway/gateway.hpp"
+#include "evidence.hpp"
 #include "store_url.hpp"
 
 namespace einmal::programs {
@@ -214,12 +215,18 @@ int gateway(const GatewayOptions& options, Observer& observer) {
     return store.error().code == ErrorCode::invalid ? 2 : 1;
   }
   if (!check_operations(**store, *config)) return 2;
+  auto evidence = Evidence::open(config->log, **store, clock, observer);
+  if (!evidence) {
+    complain(evidence.error());
+    return 2;
+  }
 
   const auto host = config->listen.host.find(':') == std::string::npos
                         ? config->listen.host
                         : "[" + config->listen.host + "]";
   const auto* scheme = config->tls ? "https" : "http";
-  Gateway gateway(std::move(*config), **store, clock, random, observer);
+  Gateway gateway(std::move(*config), **store, clock, random, (*evidence)->observer(),
+                  (*evidence)->hooks());
   if (auto opened = gateway.open(); !opened) {
     complain(opened.error());
     return opened.error().code == ErrorCode::unavailable ? 1 : 2;

@@ -172,6 +172,19 @@ TEST_F(Begin, AKeyReleasedOrFreedExecutesAnewUnderANewOperation) {
   EXPECT_GT(number(second.execution().record().generation), number(released.generation));
 }
 
+TEST_F(Begin, AnswersThatCameTogetherWakeTheThreadOnce) {
+  limits.live_per_caller = limits.uncertain_per_caller = 0;
+  faults().inject(Fault::stalled_after, is_event<event::Claim>, 500);
+  std::vector<Asked*> asked;
+  for (int i = 0; i < 500; ++i) asked.push_back(&ask("K" + std::to_string(i)));
+  const auto posts = scheduler.posts();
+  faults().resume();
+  EXPECT_EQ(scheduler.posts(), posts + 1);
+  scheduler.run_ready();
+  for (Asked* one : asked) EXPECT_EQ(what(*one), "execute");
+  EXPECT_EQ(scheduler.posts(), posts + 1);
+}
+
 // --- profiles
 
 TEST_F(Begin, AnotherProfileIsRecomputedAndNeverAMismatch) {

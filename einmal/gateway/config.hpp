@@ -13,6 +13,7 @@
 #include "einmal/engine/engine.hpp"
 #include "einmal/http/problem.hpp"
 #include "einmal/http/status_class.hpp"
+#include "einmal/observe/log.hpp"
 
 /// What a gateway is told, as plain values with the contract's defaults. Text formats (TOML file,
 /// command line) are read into it elsewhere; a configuration that reached a Gateway was checked.
@@ -211,11 +212,21 @@ struct OperationConfig {
   }
 };
 
+/// What is written about requests and records, see observe/log.hpp.
+struct LogConfig {
+  LogOptions::Format format = LogOptions::Format::text;
+  LogLevel level = LogLevel::info;
+  std::optional<std::string> file;  ///< Nothing: standard error.
+  bool requests = false;            ///< One line for each request, too.
+  friend bool operator==(const LogConfig&, const LogConfig&) = default;
+};
+
 /// The whole of it.
 struct GatewayConfig {
   HostPort listen{"127.0.0.1", 8080};
   std::optional<ServerTls> tls;
   std::optional<HostPort> metrics;  ///< GET /metrics, /healthz, /readyz
+  LogConfig log;
   std::string name_space = "gateway";
   std::string store_url = "sqlite:einmal.db";
   Duration audit_retention = std::chrono::hours(24 * 400);

@@ -214,6 +214,26 @@ std::vector<Setting<GatewayConfig>> metrics_settings() {
   return settings.list();
 }
 
+std::vector<Setting<GatewayConfig>> log_settings() {
+  using Format = LogOptions::Format;
+  Settings<GatewayConfig> settings;
+  settings
+      .choice(
+          "format", [](auto& c) -> auto& { return c.log.format; },
+          std::vector<Choice<Format>>{{"text", Format::text}, {"json", Format::json}})
+      .choice(
+          "level", [](auto& c) -> auto& { return c.log.level; },
+          std::vector<Choice<LogLevel>>{{"debug", LogLevel::debug},
+                                        {"info", LogLevel::info},
+                                        {"warning", LogLevel::warning},
+                                        {"error", LogLevel::error}})
+      .text(
+          "file", [](auto& c) -> auto& { return c.log.file; })
+      .flag(
+          "requests", [](auto& c) -> auto& { return c.log.requests; });
+  return settings.list();
+}
+
 std::vector<Setting<GatewayConfig>> limits_settings() {
   constexpr std::int64_t a_million = 1'000'000;
   Settings<GatewayConfig> settings;
@@ -497,6 +517,7 @@ const std::vector<Section>& sections() {
       {"caller", caller_settings()},
       {"metrics", metrics_settings(), [](GatewayConfig& config) { config.metrics.emplace(); },
        [](const GatewayConfig& config) { return config.metrics.has_value(); }},
+      {"log", log_settings()},
       {"limits", limits_settings()},
       {"cors", cors_settings(), [](GatewayConfig& config) { config.cors.emplace(); },
        [](const GatewayConfig& config) { return config.cors.has_value(); }},

@@ -142,6 +142,10 @@ std::vector<Bounds> other_bounds() {
       duration("caller", "leeway", "1ms", "10m", "999us", "601s"),
       text("metrics", "listen", {"\"127.0.0.1:0\"", "\"[::1]:9\""},
            {"\"9\"", "\"127.0.0.1:8080\""}),
+      choice("log", "format", {"\"text\"", "\"json\""}),
+      choice("log", "level", {"\"debug\"", "\"info\"", "\"warning\"", "\"error\""}),
+      text("log", "file", {"\"einmal.log\""}),
+      {"log", "requests", {"true", "false"}, {"\"true\"", "1", "[]"}},
       size("limits", "buffer_budget", "2MiB", "1024GiB", "1023KiB", "1025GiB"),
       count("limits", "connections", 1'000'000),
       {"limits",
@@ -327,7 +331,7 @@ TEST(ConfigSchema, has_bounds_in_this_test_for_each_key) {
 }
 
 TEST(ConfigSchema, refuses_unknown_keys_in_each_table) {
-  for (const auto* table : {"gateway", "tls", "upstream_tls", "store", "caller", "metrics",
+  for (const auto* table : {"gateway", "tls", "upstream_tls", "store", "caller", "metrics", "log",
                             "limits", "cors", "defaults", "operation"}) {
     const Bounds unknown{table, "no_such_setting", {}, {}};
     const auto [text, line] = file_with(unknown, "1");

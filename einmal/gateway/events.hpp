@@ -8,6 +8,8 @@
 
 namespace einmal {
 
+struct GatewayConfig;
+
 /// How a request through the gateway ended, for metrics and the access log. No key, caller, body or
 /// credential is in it. Views are valid during the call only.
 struct RequestEvent {
@@ -23,8 +25,9 @@ struct RequestEvent {
 
 /// How one exchange with the upstream ended.
 struct UpstreamEvent {
-  std::string_view operation;  ///< Empty: unkeyed.
-  int status = 0;              ///< 0: no readable answer.
+  std::string_view operation;  ///< Empty: matched none, or the built-in operation.
+  bool keyed = false;
+  int status = 0;  ///< 0: no readable answer.
   bool reused_connection = false;
   bool uncertain =
       false;            ///< The request was sent, at least in part, and nobody knows the outcome.
@@ -36,6 +39,8 @@ struct UpstreamEvent {
 class GatewayEvents {
  public:
   virtual ~GatewayEvents() = default;
+  /// Before the first request, and after each reload: what new requests follow from now on.
+  virtual void configured(const GatewayConfig&) {}
   virtual void request_ended(const RequestEvent&) {}
   virtual void upstream_ended(const UpstreamEvent&) {}
   virtual void unmatched_keyed() {}         ///< A key on a request that matches no operation.

@@ -439,6 +439,7 @@ Async<> Attempt::read_late() {
 void Attempt::tell_upstream(Learnt learnt) {
   UpstreamEvent told;
   told.operation = config_.name;
+  told.keyed = true;
   told.status = answer_.status;
   told.reused_connection = reused_;
   told.uncertain = learnt == Learnt::no_answer || learnt == Learnt::timed_out ||

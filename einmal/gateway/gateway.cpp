@@ -80,6 +80,7 @@ class Gateway::Impl {
   }
 
   void run() {
+    core_.events.configured(config_);
     listener_->start([this](std::unique_ptr<gateway::Stream> stream) {
       if (core_.connections >= core_.settings->config.limits.connections) {
         core_.events.refused_connection();
@@ -130,6 +131,7 @@ class Gateway::Impl {
     if (!tls) return tls;
     core_.budget.set_limit(config.limits.buffer_budget);
     core_.settings = std::move(*settings);
+    core_.events.configured(core_.settings->config);
     return {};
   }
 

@@ -47,7 +47,7 @@ class Metrics final : public Observer, public StoreObserver {
   // --- What a gateway counts beside its engine. Its thread only.
 
   struct Request {
-    std::string_view operation;  ///< Empty: matched none, or unkeyed.
+    std::string_view operation;  ///< Empty: matched none, or the built-in operation.
     int status = 0;              ///< 0: the connection ended before an answer.
     std::string_view outcome;    ///< Idempotency-Status; empty: unkeyed.
     std::string_view reason;     ///< Of a problem that einmal itself answered, or empty.
