@@ -91,14 +91,20 @@ class Callers {
    private:
     struct Claiming final : Command {
       explicit Claiming(Caller& caller)
-          : Command(request::Transition{scope_of(0), event::Claim{}, nullptr, {}}), caller_(caller) {}
-      void completed(Result<Answer> answer) noexcept override { caller_.claimed(std::move(answer)); }
+          : Command(request::Transition{scope_of(0), event::Claim{}, nullptr, {}}),
+            caller_(caller) {}
+      void completed(Result<Answer> answer) noexcept override {
+        caller_.claimed(std::move(answer));
+      }
       Caller& caller_;
     };
     struct Settling final : Command {
       explicit Settling(Caller& caller)
-          : Command(request::Transition{scope_of(0), event::Settle{}, nullptr, {}}), caller_(caller) {}
-      void completed(Result<Answer> answer) noexcept override { caller_.settled(std::move(answer)); }
+          : Command(request::Transition{scope_of(0), event::Settle{}, nullptr, {}}),
+            caller_(caller) {}
+      void completed(Result<Answer> answer) noexcept override {
+        caller_.settled(std::move(answer));
+      }
       Caller& caller_;
     };
 
@@ -157,14 +163,21 @@ void EmbeddedStore(benchmark::State& state) {
   for (auto _ : state) callers.run(pairs_in_an_iteration);
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(pairs_in_an_iteration));
 }
-BENCHMARK(EmbeddedStore)->Arg(1)->Arg(32)->Arg(128)->Arg(256)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(EmbeddedStore)
+    ->Arg(1)
+    ->Arg(32)
+    ->Arg(128)
+    ->Arg(256)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 /// What somebody would write by hand who needs nothing but this: look the key up, insert it; update
 /// the row under the fence, insert the result; the counter once a transaction.
 class HandWritten {
  public:
   explicit HandWritten(const std::string& path) : digests_("0123456789abcdef") {
-    check(sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr));
+    check(
+        sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr));
     exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -8192");
     if (getenv("XSQL")) exec(getenv("XSQL"));
     begin_ = prepare("BEGIN IMMEDIATE");
@@ -175,19 +188,23 @@ class HandWritten {
         "INSERT INTO record (scope_digest, scope_nth, namespace, caller, operation, key, "
         "operation_id, by_operation_id, state, generation, owner, attempts, profile, fingerprint, "
         "lease, on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, cause, "
-        "settled_by, created, claimed, result_bytes) VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, 0, 1, ?7, ?8, 1, 1, ?9, "
+        "settled_by, created, claimed, result_bytes) VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, 0, 1, ?7, "
+        "?8, 1, 1, ?9, "
         "30000000, 1, 86400000000, 1, 2592000000000, ?10, ?11, 0, 0, ?12, ?12, 0)");
     result_ = prepare(
         "INSERT INTO result (status, headers, body, body_kept, effect, representation_version) "
         "VALUES (201, ?1, ?2, 1, 1, 1)");
     update_ = prepare(
-        "UPDATE record SET state = 2, lease_end = NULL, lease_boot = NULL, settled_by = 1, settled = "
-        "?1, expires = ?2, sweep_at = ?2, result = ?3, result_bytes = 280 WHERE scope_digest = ?4 AND key = ?5 AND caller "
+        "UPDATE record SET state = 2, lease_end = NULL, lease_boot = NULL, settled_by = 1, settled "
+        "= "
+        "?1, expires = ?2, sweep_at = ?2, result = ?3, result_bytes = 280 WHERE scope_digest = ?4 "
+        "AND key = ?5 AND caller "
         "= ?6 AND operation = ?7 AND namespace = ?8 AND generation = ?9 AND owner = ?10");
     counter_ = prepare("UPDATE counter SET generation = ?1");
   }
   ~HandWritten() {
-    for (auto* s : {begin_, commit_, find_, insert_, result_, update_, counter_}) sqlite3_finalize(s);
+    for (auto* s : {begin_, commit_, find_, insert_, result_, update_, counter_})
+      sqlite3_finalize(s);
     sqlite3_close(db_);
   }
 
@@ -302,8 +319,13 @@ void HandWrittenLoop(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(pairs_in_an_iteration));
 }
-BENCHMARK(HandWrittenLoop)->Arg(1)->Arg(32)->Arg(128)->Arg(256)->UseRealTime()->MeasureProcessCPUTime();
+BENCHMARK(HandWrittenLoop)
+    ->Arg(1)
+    ->Arg(32)
+    ->Arg(128)
+    ->Arg(256)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace einmal
-

@@ -25,6 +25,7 @@ class Beginning final : public Call, public Waiter, public Hook<Beginning> {
 
   void start();
   Engine::Ticket ticket() const { return ticket_; }
+  bool is_waiting() const { return phase_ == Phase::waiting; }
   /// Nobody wants the answer any more.
   void drop();
   /// The process stops: no answer but Draining, and one last try to withdraw.

@@ -27,6 +27,11 @@ Engine::Ticket Engine::begin(BeginRequest request, std::function<void(Begun)> do
   return ticket;
 }
 
+bool Engine::is_waiting(Ticket ticket) const {
+  const Beginning* beginning = desk_->tickets.find(ticket);
+  return beginning != nullptr && beginning->is_waiting();
+}
+
 void Engine::drop(Ticket ticket) {
   if (Beginning* beginning = desk_->tickets.find(ticket)) beginning->drop();
 }

@@ -198,6 +198,8 @@ class Engine {
   /// The client went away before it was answered: frees a waiter's place, and releases a claim that
   /// is still on its way. No effect on one that was answered, so none on one that executes.
   void drop(Ticket ticket);
+  /// Whether this `begin` has a place in the wait queue now.
+  bool is_waiting(Ticket ticket) const;
 
   /// Whether a claim on `scope` that would create a record is over its caller's quota; for asking
   /// before the body is read. `begin` asks again by itself. `done` is never called inside this

@@ -123,16 +123,18 @@ Async<> ClientConnection::answer_request() {
   method_ = head.method;
   http10_ = head.version < 11;
   event_.method = method_;
+  traceparent_ = head.headers.first("traceparent").value_or("");
+  event_.traceparent = traceparent_;
 
   origin_ = head.headers.first("Origin").value_or("");
   if (is_well_known(*settings_, path_)) {
     use_cors();
     co_await answer_well_known(*this);
   } else if (auto preflight = answer_preflight(*settings_, head, path_)) {
-    co_await answer(*preflight, {});
+    co_await answer(*preflight, no_body);
   } else if (const Matched matched = settings_->match(method_, path_); matched) {
     use_cors();
-    event_.operation = matched.operation->config.name;
+    event_.operation = matched.operation->label;
     co_await answer_matched(*this, matched);
   } else {
     co_await answer_unmatched(*this);

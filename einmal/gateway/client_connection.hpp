@@ -14,6 +14,10 @@ namespace einmal::gateway {
 
 /// One client's connection and the request it is at. `serve` is its whole life; what answers a
 /// request uses the rest.
+/// The body of an answer without one; named, because a braced argument in a co_await is a shape
+/// that g++ 12 miscompiles.
+inline constexpr std::string_view no_body;
+
 class ClientConnection : public Inbox<http::RequestParser> {
  public:
   ClientConnection(Core& core, std::unique_ptr<Stream> stream);
@@ -79,7 +83,7 @@ class ClientConnection : public Inbox<http::RequestParser> {
   std::shared_ptr<const Settings> settings_;
   identity::Peer peer_;
   RequestEvent event_;
-  std::string method_, path_, origin_;
+  std::string method_, path_, origin_, traceparent_;
   bool http10_ = false;
   bool cors_ = false;
   BootTime began_{};

@@ -74,7 +74,7 @@ class Attempt {
   const OperationConfig& config_;
   std::unique_ptr<Execution> execution_;
   UpstreamHandle upstream_;
-  NoUpstream why_none_ = NoUpstream::unreachable;
+  http::Problem why_nothing_{http::Reason::upstream_unreachable, "no connection could be made"};
   bool reused_ = false;
   bool request_sent_ = false;  ///< All of it.
   bool some_sent_ = false;     ///< At least a byte.
@@ -100,7 +100,8 @@ Async<Learnt> Attempt::exchange() {
   began_ = core_.clock.boot_now();
   Acquired acquired = co_await request_->settings().pool->acquire(config_.times.connect);
   if (!acquired.connection) {
-    why_none_ = acquired.why;
+    if (acquired.why == NoUpstream::queue_full)
+      why_nothing_.detail = "too many requests wait for it";
     co_return Learnt::nothing_sent;
   }
   upstream_ = std::move(acquired.connection);
@@ -108,7 +109,11 @@ Async<Learnt> Attempt::exchange() {
   const std::string head = head_bytes();
   upstream_->parser().reset(request_->head.method);
   const bool may = co_await may_send();
-  if (!may) co_return Learnt::nothing_sent;
+  if (!may) {
+    why_nothing_ = http::Problem(http::Reason::store_unavailable,
+                                 "the lease could not be confirmed; nothing was sent");
+    co_return Learnt::nothing_sent;
+  }
 
   reached(Point::before_first_byte);
   upstream_->stream().expires_after(config_.times.answer);
@@ -294,10 +299,7 @@ Async<Executed> Attempt::finish(Learnt learnt) {
 Async<Executed> Attempt::nothing_sent() {
   upstream_.reset();
   Finished finished = co_await release();
-  Executed executed =
-      http::Problem(http::Reason::upstream_unreachable, why_none_ == NoUpstream::queue_full
-                                                            ? "too many requests wait for it"
-                                                            : "no connection could be made");
+  Executed executed = why_nothing_;
   if (std::holds_alternative<finished::Unrecorded>(finished)) {
     executed = http::Problem(http::Reason::store_unavailable,
                              "the upstream could not be reached, and neither could the store");
@@ -438,7 +440,7 @@ Async<> Attempt::read_late() {
 
 void Attempt::tell_upstream(Learnt learnt) {
   UpstreamEvent told;
-  told.operation = config_.name;
+  told.operation = request_->operation().label;
   told.keyed = true;
   told.status = answer_.status;
   told.reused_connection = reused_;

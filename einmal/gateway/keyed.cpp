@@ -97,8 +97,14 @@ class ClientWatch final : private Deadline {
  private:
   void expired() override {
     if (begun_.is_set()) return;
-    if (!client_.stream().peer_has_left()) return set_after(Loop::tick);
-    client_.core().engine.drop(ticket_);
+    auto& engine = client_.core().engine;
+    const auto peer = client_.stream().look_at_peer();
+    // Who has only ended its own direction still gets its answer, but does not hold a waiter's
+    // place.
+    const bool has_left = peer == Stream::Peer::gone ||
+                          (peer == Stream::Peer::half_closed && engine.is_waiting(ticket_));
+    if (!has_left) return set_after(Loop::tick);
+    engine.drop(ticket_);
     begun_.set(std::nullopt);
   }
 
@@ -490,7 +496,7 @@ Async<> KeyedAnswer::answer_accepted(const OperationId& id) {
   if (!applied_.empty()) head.headers.add("Preference-Applied", applied_);
   head.headers.add("Content-Length", "0");
   client_.event().outcome = http::name(marks.status);
-  co_await client_.answer(head, {});
+  co_await client_.answer(head, no_body);
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ class Exchange {
         framing_(client.is_request_read() ? http::Framing::none : client.parser().framing()) {}
 
   Async<> run();
+  /// Of the final answer; 0 without a readable one.
+  int upstream_status() const { return upstream_status_; }
 
  private:
   Async<bool> send_head();
@@ -39,6 +41,7 @@ class Exchange {
   bool answering_ = false;  ///< The client has got the head of the answer.
   bool whole_ = false;      ///< The whole answer was passed on.
   bool timed_out_ = false;
+  int upstream_status_ = 0;
 };
 
 Async<> Exchange::run() {
@@ -158,7 +161,7 @@ Async<> Exchange::relay_answer() {
 Async<> Exchange::relay_head() {
   auto& parser = upstream_->parser();
   auto& head = parser.head();
-  client_.event().status = head.status;
+  client_.event().status = upstream_status_ = head.status;
   out_.clear();
   if (parser.framing() == http::Framing::tunnel) {
     if (!upgrade_.is_asked() && client_.method() != "CONNECT") {
@@ -215,8 +218,14 @@ Async<> proxy(ClientConnection& client, const ProxyRules& rules) {
     co_await answer_problem(client, problem);
     co_return;
   }
+  UpstreamEvent told;
+  told.reused_connection = acquired.connection->is_reused();
+  const auto began = client.core().clock.boot_now();
   Exchange exchange(client, std::move(acquired.connection), rules);
   co_await exchange.run();
+  told.status = exchange.upstream_status();
+  told.duration = client.core().clock.boot_now() - began;
+  client.core().events.upstream_ended(told);
 }
 
 }  // namespace einmal::gateway

@@ -30,11 +30,12 @@ Result<Operation> make_operation(const GatewayConfig& config, const OperationCon
   auto stored = std::make_shared<Profile>();
   stored->id = profile->id();
   stored->definition = profile->definition();
-  Operation operation{from, std::nullopt, std::move(*profile), std::move(stored), {}, {}, nullptr};
+  Operation operation{from, std::nullopt, std::move(*profile), std::move(stored), {}, {},
+                      {},   nullptr};
+  operation.label = from.name.empty() ? "built-in" : from.name;
   operation.keys.header = from.key.header;
   operation.keys.aliases = from.key.aliases;
-  for (const auto& [status, outcome] : from.outcomes)
-    operation.outcomes[status] = outcome;
+  for (const auto& [status, outcome] : from.outcomes) operation.outcomes[status] = outcome;
   if (!from.match.path.empty()) {
     auto path = PathTemplate::parse(from.match.path);
     if (!path) return pass_on(path);

@@ -29,6 +29,7 @@ struct Operation {
   std::shared_ptr<const Profile> stored_profile;
   http::KeyNames keys;
   http::OutcomeOverrides outcomes;
+  std::string label;  ///< What metrics and logs call it: one name for the built-in operation.
   std::shared_ptr<AskedService> authorize;  ///< Null: nobody is asked.
 };
 

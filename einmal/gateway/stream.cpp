@@ -47,9 +47,11 @@ class SocketStream : public Stream {
     socket_.set_option(Tcp::no_delay(true), ignored);
   }
 
-  bool peer_has_left() override {
+  Peer look_at_peer() override {
     pollfd look{handle(), POLLIN | POLLRDHUP, 0};
-    return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    if (closed_ || ::poll(&look, 1, 0) <= 0) return closed_ ? Peer::gone : Peer::present;
+    if ((look.revents & (POLLHUP | POLLERR)) != 0) return Peer::gone;
+    return (look.revents & POLLRDHUP) != 0 ? Peer::half_closed : Peer::present;
   }
   void cancel() override {
     error_code ignored;

@@ -109,8 +109,13 @@ class Stream : private Deadline {
 
   /// Whether nothing has come: neither a byte nor an end nor an error. Does not consume.
   virtual bool is_quiet() = 0;
-  /// Whether the peer has ended its direction or reset the connection, unread bytes or not.
-  virtual bool peer_has_left() = 0;
+  /// Unread bytes or not.
+  enum class Peer : std::uint8_t {
+    present,
+    half_closed,  ///< It has ended its direction and may still read.
+    gone,         ///< It has reset the connection.
+  };
+  virtual Peer look_at_peer() = 0;
   /// What is under way finishes with `closed`, not inside this call; the stream stays usable.
   virtual void cancel() = 0;
   /// Ends our direction; the peer reads an end after what was written.

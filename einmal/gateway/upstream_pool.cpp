@@ -82,9 +82,8 @@ std::vector<std::size_t> UpstreamPool::in_turn() {
   turn_ = (turn_ + 1) % addresses_.size();
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = (turn_ + i) % order.size();
   const auto now = loop_.now();
-  std::stable_partition(order.begin(), order.end(), [&](std::size_t index) {
-    return addresses_[index].down_until <= now;
-  });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t index) { return addresses_[index].down_until <= now; });
   return order;
 }
 
