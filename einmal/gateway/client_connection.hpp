@@ -12,12 +12,12 @@
 
 namespace einmal::gateway {
 
-/// One client's connection and the request it is at. `serve` is its whole life; what answers a
-/// request uses the rest.
 /// The body of an answer without one; named, because a braced argument in a co_await is a shape
 /// that g++ 12 miscompiles.
 inline constexpr std::string_view no_body;
 
+/// One client's connection and the request it is at. `serve` is its whole life; what answers a
+/// request uses the rest.
 class ClientConnection : public Inbox<http::RequestParser> {
  public:
   ClientConnection(Core& core, std::unique_ptr<Stream> stream);

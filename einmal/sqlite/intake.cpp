@@ -1,5 +1,7 @@
 #include "einmal/sqlite/intake.hpp"
 
+#include <chrono>
+
 namespace einmal::sqlite {
 
 void CommandQueue::push(Command& command) {
@@ -64,11 +66,15 @@ void Intake::wait_for_writes(Work& work, std::size_t limit, std::optional<Durati
   const auto ready = [this] {
     return !claims_.empty() || !writes_.empty() || nudged_ || (stopping_ && reader_done_);
   };
-  writer_waits_ = true;
-  if (timeout) {
-    writer_wakes_.wait_for(lock, *timeout, ready);
-  } else {
-    writer_wakes_.wait(lock, ready);
+  // Whoever wakes it takes the flag down; what it was woken for may be gone when it comes.
+  const auto until = std::chrono::steady_clock::now() + timeout.value_or(Duration::zero());
+  while (!ready()) {
+    writer_waits_ = true;
+    if (!timeout) {
+      writer_wakes_.wait(lock);
+    } else if (writer_wakes_.wait_until(lock, until) == std::cv_status::timeout) {
+      break;
+    }
   }
   writer_waits_ = false;
   nudged_ = false;
@@ -98,11 +104,11 @@ void Intake::wait_for_reads(Work& work, std::size_t limit, bool poll) {
   const auto ready = [this] {
     return !reads_.empty() || (!claims_.empty() && writer_away_) || stopping_;
   };
-  if (!poll) {
+  while (!poll && !ready()) {
     reader_waits_ = true;
-    reader_wakes_.wait(lock, ready);
-    reader_waits_ = false;
+    reader_wakes_.wait(lock);
   }
+  reader_waits_ = false;
   reads_.take(work.others, limit);
   if (writer_away_ && !stopping_) claims_.take(work.claims, limit);
   work.stopping = stopping_ && work.others.empty();
