@@ -167,7 +167,7 @@ class Auditor {
               RequestNumber request, const std::string& content, Duration world);
   /// The upstream refused, or an operator gave a result: an outcome without an effect.
   void outcome_made(ScopeNumber scope, int body, const std::string& content, Duration world);
-  void answered(RequestNumber request, Outcome outcome, const std::string& content, Duration world);
+  void answered(RequestNumber request, Outcome outcome, const std::string& content);
   /// An operator used force, or freed a key without knowing: the guarantee is void for the scope.
   void voided(ScopeNumber scope);
   /// A wall clock was set: what rests on comparing it with the world's time is not judged.

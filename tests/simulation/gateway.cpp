@@ -368,7 +368,7 @@ void Gateway::answer(RequestNumber number, Outcome outcome, const std::string& c
   request.answered = true;
   world_.log("request " + std::to_string(number) + " is answered " + std::string(name(outcome)) +
              (content.empty() ? "" : " " + content));
-  world_.auditor.answered(number, outcome, content, world_.timeline.now());
+  world_.auditor.answered(number, outcome, content);
   world_.answer_to_client(request.origin, outcome);
 }
 
