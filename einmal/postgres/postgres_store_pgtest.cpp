@@ -48,6 +48,7 @@ StoreFactory postgres_factory() {
   factory.name = "Postgres";
   factory.make = [](VirtualClock& clock) { return std::make_unique<PostgresHome>(clock); };
   factory.several_at_once = true;
+  factory.tells_of_foreign_changes = true;
   factory.leases_on_wall_clock = true;
   return factory;
 }

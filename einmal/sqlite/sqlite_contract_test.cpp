@@ -35,6 +35,7 @@ StoreFactory sqlite_factory() {
   factory.name = "Sqlite";
   factory.make = [](VirtualClock& clock) { return std::make_unique<SqliteHome>(clock); };
   factory.several_at_once = true;
+  factory.tells_of_foreign_changes = true;
   factory.audit_retention = SqliteOptions{}.audit_retention;
   return factory;
 }

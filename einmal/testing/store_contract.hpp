@@ -37,10 +37,11 @@ struct StoreFactory {
   /// of its own makes the server follow (see VirtualClock::listen).
   std::function<std::unique_ptr<StoreHome>(VirtualClock& clock)> make;
 
-  bool survives_reopen = true;        ///< What was answered is there when it is opened again.
-  bool several_at_once = false;       ///< One home may be open several times, as by processes.
-  bool leases_on_wall_clock = false;  ///< No boot clock: a reboot does not end leases.
-  bool guards_wall_clock = true;      ///< Pauses expiry when the wall clock jumps ahead.
+  bool survives_reopen = true;            ///< What was answered is there when it is opened again.
+  bool several_at_once = false;           ///< One home may be open several times, as by processes.
+  bool tells_of_foreign_changes = false;  ///< By `on_foreign_change`, announced or polled.
+  bool leases_on_wall_clock = false;      ///< No boot clock: a reboot does not end leases.
+  bool guards_wall_clock = true;          ///< Pauses expiry when the wall clock jumps ahead.
   Duration audit_retention = std::chrono::hours(24 * 400);
 
   friend std::ostream& operator<<(std::ostream& out, const StoreFactory& factory) {

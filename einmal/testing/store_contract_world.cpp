@@ -125,6 +125,48 @@ TEST_P(StoreContract, LetsOneProcessExecuteWhenSeveralHaveTheStoreOpen) {
   }
 }
 
+/// Counts calls, and waits for the next one far longer than it should take.
+class Bell {
+ public:
+  void ring() {
+    const std::lock_guard lock(mutex_);
+    ++rung_;
+    heard_.notify_all();
+  }
+  bool rings_again() {
+    std::unique_lock lock(mutex_);
+    const int before = rung_;
+    return heard_.wait_for(lock, 20s, [&] { return rung_ > before; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable heard_;
+  int rung_ = 0;
+};
+
+TEST_P(StoreContract, TellsWhoAwaitsItOfWhatAnotherProcessChanged) {
+  if (!GetParam().tells_of_foreign_changes) GTEST_SKIP() << "nobody else can change this store";
+  const auto other = home().open();
+  Bell bell;
+  store().on_foreign_change([&] { bell.ring(); });
+  store().await_foreign_changes(true);
+  // An announcement may be lost (it is a hint); of many changes one is heard.
+  std::atomic<bool> heard = false;
+  std::thread changing([&] {
+    for (int i = 0; i < 1000 && !heard; ++i) {
+      const Scope scope = StoreScript::scope("k" + std::to_string(i));
+      settle(*other, scope, *execute(*other, scope, random()), created());
+    }
+  });
+  const bool rang = bell.rings_again();
+  heard = true;
+  changing.join();
+  EXPECT_TRUE(rang);
+  store().await_foreign_changes(false);
+  store().on_foreign_change({});
+}
+
 // --- reopening
 
 TEST_P(StoreContract, HasADigestSecretOf32BytesThatIsItsOwn) {
