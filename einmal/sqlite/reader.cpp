@@ -27,7 +27,6 @@ void Reader::run() {
 
 void Reader::drop_file() {
   const std::lock_guard lock(file_mutex_);
-  by_operation_ = {};
   file_.reset();
 }
 
@@ -35,12 +34,7 @@ Result<void> Reader::ensure_open() {
   if (file_) return {};
   auto opened = open_store_file(how_, random_);
   if (!opened) return pass_on(opened);
-  auto by_operation = (*opened)->connection->prepare(
-      std::string("SELECT ") + RecordTable::columns() +
-      " FROM record WHERE by_operation_id = 1 AND operation_id = ?1");
-  if (!by_operation) return pass_on(by_operation);
   file_ = std::move(*opened);
-  by_operation_ = std::move(*by_operation);
   return {};
 }
 
@@ -120,8 +114,7 @@ Result<Answer> Reader::on(const request::ReadScope& read) {
 }
 
 Result<Answer> Reader::on(const request::ReadOperation& read) {
-  by_operation_.bind_blob(1, read.id.bytes());
-  auto located = file_->records->located(by_operation_, read.with_body);
+  auto located = file_->records->by_operation(read.id, read.with_body);
   if (!located) return pass_on(located);
   answer::Found found;
   if (*located) {

@@ -45,7 +45,6 @@ class Reader {
 
   std::mutex file_mutex_;
   std::unique_ptr<StoreFile> file_;
-  sqlite_file::Statement by_operation_;
   Now now_{};
   bool paused_ = false;
   std::vector<Command*> forwarded_;

@@ -13,7 +13,7 @@ using sqlite_file::Statement;
 namespace {
 
 #define EINMAL_RECORD_COLUMNS                                                       \
-  " id, scope_nth, result, by_operation_id, namespace, caller, operation, key, "    \
+  " id, scope_nth, result, findable_by_id, namespace, caller, operation, key, "     \
   "state, generation, owner, operation_id, attempts, profile, fingerprint, lease, " \
   "on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, "    \
   "cause, settled_by, created, claimed, settled, expires "
@@ -22,7 +22,7 @@ enum Column : int {
   id,
   nth,
   result_id,
-  by_operation_id,
+  findable_by_id,
   name_space,
   caller,
   operation,
@@ -52,15 +52,20 @@ enum Column : int {
 constexpr const char* find_sql =
     "SELECT " EINMAL_RECORD_COLUMNS R"sql( FROM record WHERE scope_digest = ?1)sql";
 
+constexpr const char* by_id_sql = "SELECT" EINMAL_RECORD_COLUMNS "FROM record WHERE id = ?1";
+constexpr const char* by_operation_sql =
+    "SELECT" EINMAL_RECORD_COLUMNS
+    "FROM record WHERE id = (SELECT record FROM operation WHERE id = ?1) AND operation_id = ?1";
+
 constexpr const char* insert_sql = R"sql(
   INSERT INTO record (
     state, generation, owner, attempts, profile, fingerprint,
     lease, on_lease_expiry, retention, after_expiry, tombstone,
     lease_end, lease_boot, cause, settled_by, created, claimed, settled, expires, sweep_at,
     result, result_bytes,
-    scope_digest, scope_nth, namespace, caller, operation, key, operation_id, by_operation_id)
+    scope_digest, scope_nth, namespace, caller, operation, key, operation_id, findable_by_id, id)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30))sql";
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31))sql";
 
 // Indexed columns that cannot change are not named: SQLite would move their index entries.
 constexpr const char* update_sql = R"sql(
@@ -87,16 +92,6 @@ constexpr const char* add_result_sql = R"sql(
 constexpr const char* result_sql =
     "SELECT " EINMAL_RESULT_HEAD ", headers, body FROM result WHERE id = ?1";
 constexpr const char* result_head_sql = "SELECT " EINMAL_RESULT_HEAD " FROM result WHERE id = ?1";
-
-// The first condition is the index's own: without it SQLite does not see that the index serves.
-constexpr const char* overdue_sql = "SELECT " EINMAL_RECORD_COLUMNS R"sql( FROM record
-  WHERE state IN (1, 4) AND state = 1 AND lease_end IS NOT NULL AND
-    ((lease_boot <> ?2 OR lease_end <= ?1) AND on_lease_expiry = 1
-     OR lease_boot = ?2 AND lease_end - lease > ?1)
-  LIMIT ?3)sql";
-
-constexpr const char* due_sql = "SELECT " EINMAL_RECORD_COLUMNS R"sql( FROM record
-  WHERE sweep_at <= ?1 ORDER BY sweep_at LIMIT ?2)sql";
 
 std::int64_t bytes_of(const Record& record) {
   if (!record.result) return 0;
@@ -128,18 +123,11 @@ std::optional<Enum> known(std::int64_t value, Enum first, Enum last) {
 
 }  // namespace
 
-std::optional<WallTime> sweep_time(const Record& record) {
-  if (!record.expires) return std::nullopt;
-  const bool settled = record.state == State::completed || record.state == State::failed;
-  const bool stripped_tombstone =
-      settled && record.policies.after_expiry == AfterExpiry::refuse && !record.result;
-  return stripped_tombstone ? *record.expires + record.policies.tombstone : *record.expires;
-}
-
 const char* RecordTable::columns() { return EINMAL_RECORD_COLUMNS; }
 
-Result<RecordTable> RecordTable::prepare(Connection& connection, ProfileTable& profiles) {
-  RecordTable table(connection, profiles);
+Result<RecordTable> RecordTable::prepare(Connection& connection, ProfileTable& profiles,
+                                         Agenda& agenda) {
+  RecordTable table(connection, profiles, agenda);
   Preparer prepare(connection);
   prepare(table.find_, find_sql);
   prepare(table.insert_, insert_sql);
@@ -150,48 +138,23 @@ Result<RecordTable> RecordTable::prepare(Connection& connection, ProfileTable& p
   prepare(table.drop_result_, "DELETE FROM result WHERE id = ?1");
   prepare(table.result_, result_sql);
   prepare(table.result_head_, result_head_sql);
-  prepare(table.overdue_, overdue_sql);
-  prepare(table.due_, due_sql);
+  prepare(table.by_id_, by_id_sql);
+  prepare(table.by_operation_, by_operation_sql);
+  prepare(table.add_operation_, "INSERT INTO operation (id, record) VALUES (?1, ?2)");
+  prepare(table.drop_operation_, "DELETE FROM operation WHERE id = ?1");
   if (auto failed = prepare.failed()) return failure(failed->code, failed->message);
   return table;
 }
 
-Result<std::vector<RecordTable::Located>> RecordTable::overdue(const Now& now, std::size_t limit) {
-  ResetAtEnd reset(overdue_);
-  overdue_.bind(1, now.boot.time_since_epoch().count());
-  overdue_.bind_blob(2, now.boot_id.bytes());
-  overdue_.bind(3, static_cast<std::int64_t>(limit));
-  return collect(overdue_);
+Result<std::optional<RecordTable::Located>> RecordTable::by_id(std::int64_t which) {
+  by_id_.bind(1, which);
+  return located(by_id_, true);
 }
 
-Result<std::vector<RecordTable::Located>> RecordTable::due_for_sweep(WallTime now,
-                                                                     std::size_t limit) {
-  ResetAtEnd reset(due_);
-  due_.bind(1, as_integer(now));
-  due_.bind(2, static_cast<std::int64_t>(limit));
-  return collect(due_);
-}
-
-// Read to the end before anything is written: a statement under way must not see its table change.
-Result<std::vector<RecordTable::Located>> RecordTable::collect(Statement& statement) {
-  std::vector<Located> found;
-  while (true) {
-    auto row = statement.step();
-    if (!row) return pass_on(row);
-    if (!*row) break;
-    auto decoded = decode(statement);
-    if (!decoded) return pass_on(decoded);
-    auto scope = decode_scope(statement);
-    if (!scope) return pass_on(scope);
-    found.emplace_back(std::move(*decoded), std::move(*scope));
-  }
-  for (auto& [row, scope] : found) {
-    if (row.result_id == 0) continue;
-    auto loaded = result(row.result_id, Load::whole);
-    if (!loaded) return pass_on(loaded);
-    row.record->result = std::move(*loaded);
-  }
-  return found;
+Result<std::optional<RecordTable::Located>> RecordTable::by_operation(const OperationId& which,
+                                                                      bool with_body) {
+  by_operation_.bind_blob(1, which.bytes());
+  return located(by_operation_, with_body);
 }
 
 Result<std::optional<RecordTable::Located>> RecordTable::located(Statement& statement,
@@ -244,7 +207,7 @@ Result<Row> RecordTable::decode(const Statement& row) {
   out.id = row.integer(id);
   out.nth = row.integer(nth);
   out.result_id = row.integer(result_id);
-  out.by_operation_id = row.integer(by_operation_id) != 0;
+  out.findable_by_id = row.integer(findable_by_id) != 0;
   Record& record = out.record.emplace();
 
   const auto known_state = known(row.integer(state), State::processing, State::freed);
@@ -306,6 +269,8 @@ Result<void> RecordTable::put(Row& row, std::int64_t digest, const Scope& scope,
   if (auto placed = put_result(row, record); !placed) return placed;
   auto written = row.record ? update(row, record) : insert(row, digest, scope, record);
   if (!written) return written;
+  auto noted = agenda_->changed(row.id, row.record ? &*row.record : nullptr, &record);
+  if (!noted) return noted;
   row.record = std::move(record);
   return {};
 }
@@ -336,6 +301,11 @@ Result<void> RecordTable::erase(Row& row) {
   erase_.bind(1, row.id);
   if (auto erased = erase_.run(); !erased) return erased;
   if (connection_->rows_changed() != 1) return damaged(ErrorCode::corrupt, row.id, "its own row");
+  if (row.findable_by_id) {
+    drop_operation_.bind_blob(1, row.record->operation_id.bytes());
+    if (auto dropped = drop_operation_.run(); !dropped) return dropped;
+  }
+  if (auto noted = agenda_->changed(row.id, &*row.record, nullptr); !noted) return noted;
   row.record.reset();
   row.id = 0;
   return {};
@@ -351,10 +321,14 @@ Result<void> RecordTable::insert(Row& row, std::int64_t digest, const Scope& sco
   insert_.bind_text(27, scope.operation());
   insert_.bind_text(28, scope.key());
   insert_.bind_blob(29, record.operation_id.bytes());
-  insert_.bind(30, row.by_operation_id ? 1 : 0);
+  insert_.bind(30, row.findable_by_id ? 1 : 0);
+  row.id = static_cast<std::int64_t>(number(record.generation));
+  insert_.bind(31, row.id);
   if (auto inserted = insert_.run(); !inserted) return inserted;
-  row.id = connection_->last_insert_id();
-  return {};
+  if (!row.findable_by_id) return {};
+  add_operation_.bind_blob(1, record.operation_id.bytes());
+  add_operation_.bind(2, row.id);
+  return add_operation_.run();
 }
 
 Result<void> RecordTable::update(Row& row, const Record& record) {

@@ -7,6 +7,7 @@
 
 #include "einmal/core/record.hpp"
 #include "einmal/core/scope.hpp"
+#include "einmal/sqlite/agenda.hpp"
 #include "einmal/sqlite/profile_table.hpp"
 #include "einmal/sqlite/scope_digest.hpp"
 #include "einmal/sqlite_file/connection.hpp"
@@ -20,7 +21,7 @@ struct Row {
   std::int64_t id = 0;
   std::int64_t nth = 0;
   std::int64_t result_id = 0;  ///< 0: no result.
-  bool by_operation_id = false;
+  bool findable_by_id = false;
   std::optional<Record> record;
 };
 
@@ -30,7 +31,8 @@ enum class Load : std::uint8_t { without_result, without_body, whole };
 /// understand are `incompatible`, rows that contradict themselves `corrupt`: never absent.
 class RecordTable {
  public:
-  static Result<RecordTable> prepare(sqlite_file::Connection& connection, ProfileTable& profiles);
+  static Result<RecordTable> prepare(sqlite_file::Connection& connection, ProfileTable& profiles,
+                                     Agenda& agenda);
 
   Result<Row> find(std::int64_t digest, const Scope& scope, Load load);
 
@@ -40,12 +42,11 @@ class RecordTable {
   Result<void> erase(Row& row);
 
   using Located = std::pair<Row, Scope>;
+  Result<std::optional<Located>> by_id(std::int64_t id);
+  /// Only among the records that are findable by id.
+  Result<std::optional<Located>> by_operation(const OperationId& id, bool with_body);
   /// The first row of a statement that selects `columns()`, with its result; resets the statement.
   Result<std::optional<Located>> located(sqlite_file::Statement& statement, bool with_body);
-  /// Records that `Overdue` may change: over, or with a lease that ends too far ahead.
-  Result<std::vector<Located>> overdue(const Now& now, std::size_t limit);
-  /// Records that `Sweep` has to look at, longest due first.
-  Result<std::vector<Located>> due_for_sweep(WallTime now, std::size_t limit);
 
   /// Results by themselves, for the audit.
   Result<std::int64_t> add_result(const StoredResult& result);
@@ -60,11 +61,10 @@ class RecordTable {
   Result<Scope> decode_scope(const sqlite_file::Statement& row);
 
  private:
-  RecordTable(sqlite_file::Connection& connection, ProfileTable& profiles)
-      : connection_(&connection), profiles_(&profiles) {}
+  RecordTable(sqlite_file::Connection& connection, ProfileTable& profiles, Agenda& agenda)
+      : connection_(&connection), profiles_(&profiles), agenda_(&agenda) {}
   Result<void> insert(Row& row, std::int64_t digest, const Scope& scope, const Record& record);
   Result<void> update(Row& row, const Record& record);
-  Result<std::vector<Located>> collect(sqlite_file::Statement& statement);
   Result<void> put_result(Row& row, const Record& record);
   Result<void> bind_record(sqlite_file::Statement& statement, const Record& record,
                            std::int64_t result_id);
@@ -72,11 +72,9 @@ class RecordTable {
 
   sqlite_file::Connection* connection_;
   ProfileTable* profiles_;
+  Agenda* agenda_;
   sqlite_file::Statement find_, insert_, update_, settle_, erase_, add_result_, drop_result_,
-      result_, result_head_, overdue_, due_;
+      result_, result_head_, by_id_, by_operation_, add_operation_, drop_operation_;
 };
-
-/// When Sweep next has something to do about `record`; nothing while it is open.
-std::optional<WallTime> sweep_time(const Record& record);
 
 }  // namespace einmal::sqlite

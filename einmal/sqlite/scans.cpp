@@ -61,11 +61,9 @@ class ListScan final : public Scan {
  private:
   Result<Statement> prepare(StoreFile& file, const ScopeDigests& digests) {
     const bool uncertain = list_.conditions == std::vector{Condition::uncertain};
-    const bool processing = list_.conditions == std::vector{Condition::processing};
-    const bool of_caller = list_.name_space && list_.caller && !uncertain && !processing;
+    const bool of_caller = list_.name_space && list_.caller && !uncertain;
     auto sql = fmt::format("SELECT {} FROM record WHERE id > {}", RecordTable::columns(), after_);
-    if (uncertain) sql += " AND state IN (1, 4) AND state = 4";
-    if (processing) sql += " AND state IN (1, 4) AND state = 1";
+    if (uncertain) sql += " AND id IN (SELECT record FROM agenda_uncertain)";
     if (of_caller) {
       const auto range = digests.of_caller(*list_.name_space, *list_.caller);
       sql += fmt::format(" AND scope_digest BETWEEN {} AND {}", range.first, range.last);

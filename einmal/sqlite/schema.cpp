@@ -17,7 +17,8 @@ CREATE TABLE meta (
 
 CREATE TABLE counter (
   one INTEGER PRIMARY KEY CHECK (one = 1),
-  generation INTEGER NOT NULL CHECK (generation >= 0)
+  generation INTEGER NOT NULL CHECK (generation >= 0),
+  patrolled INTEGER NOT NULL CHECK (patrolled >= 0)
 ) STRICT;
 
 CREATE TABLE clock (
@@ -52,7 +53,7 @@ CREATE TABLE record (
   generation INTEGER NOT NULL CHECK (generation > 0),
   owner BLOB NOT NULL CHECK (length(owner) = 16),
   operation_id BLOB NOT NULL CHECK (length(operation_id) = 16),
-  by_operation_id INTEGER NOT NULL,
+  findable_by_id INTEGER NOT NULL,
   attempts INTEGER NOT NULL CHECK (attempts > 0),
   profile INTEGER NOT NULL,
   fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32),
@@ -74,9 +75,25 @@ CREATE TABLE record (
   result_bytes INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX record_scope ON record (scope_digest, scope_nth);
-CREATE INDEX record_open ON record (state) WHERE state IN (1, 4);
-CREATE INDEX record_sweep ON record (sweep_at) WHERE sweep_at IS NOT NULL;
-CREATE INDEX record_operation ON record (operation_id) WHERE by_operation_id = 1;
+
+CREATE TABLE operation (
+  id BLOB PRIMARY KEY CHECK (length(id) = 16),
+  record INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE agenda_uncertain (
+  record INTEGER PRIMARY KEY
+) STRICT;
+
+CREATE TABLE agenda_open (
+  record INTEGER PRIMARY KEY
+) STRICT;
+
+CREATE TABLE agenda_sweep (
+  at INTEGER NOT NULL,
+  record INTEGER NOT NULL,
+  PRIMARY KEY (at, record)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE result (
   id INTEGER PRIMARY KEY,
@@ -112,7 +129,7 @@ CREATE INDEX audit_scope ON audit (scope_digest);
 CREATE INDEX audit_operation ON audit (operation_id);
 CREATE INDEX audit_at ON audit (at);
 
-INSERT INTO counter VALUES (1, 0);
+INSERT INTO counter VALUES (1, 0, 0);
 INSERT INTO meta VALUES ('oldest_writer', 1);
 )sql";
 

@@ -28,14 +28,18 @@ Result<std::unique_ptr<StoreFile>> open_store_file(const OpenFile& how, Random& 
   auto profiles = ProfileTable::prepare(**connection);
   if (!profiles) return pass_on(profiles);
   auto kept_profiles = std::make_unique<ProfileTable>(std::move(*profiles));
-  auto records = RecordTable::prepare(**connection, *kept_profiles);
+  auto agenda = Agenda::prepare(**connection);
+  if (!agenda) return pass_on(agenda);
+  auto kept_agenda = std::make_unique<Agenda>(std::move(*agenda));
+  auto records = RecordTable::prepare(**connection, *kept_profiles, *kept_agenda);
   if (!records) return pass_on(records);
   auto kept_records = std::make_unique<RecordTable>(std::move(*records));
   auto audits = AuditTable::prepare(**connection, *kept_records);
   if (!audits) return pass_on(audits);
-  auto file = std::unique_ptr<StoreFile>(new StoreFile{
-      std::move(*connection), std::move(*transactions), std::move(*meta), std::move(kept_profiles),
-      std::move(kept_records), std::make_unique<AuditTable>(std::move(*audits))});
+  auto file = std::unique_ptr<StoreFile>(
+      new StoreFile{std::move(*connection), std::move(*transactions), std::move(*meta),
+                    std::move(kept_profiles), std::move(kept_agenda), std::move(kept_records),
+                    std::make_unique<AuditTable>(std::move(*audits))});
   if (auto may = check_may_write(*file); !may) return pass_on(may);
   return file;
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "einmal/sqlite/agenda.hpp"
 #include "einmal/sqlite/audit_table.hpp"
 #include "einmal/sqlite/meta_table.hpp"
 #include "einmal/sqlite/profile_table.hpp"
@@ -20,6 +21,7 @@ struct StoreFile {
   sqlite_file::TransactionControl transactions;
   MetaTable meta;
   std::unique_ptr<ProfileTable> profiles;
+  std::unique_ptr<Agenda> agenda;
   std::unique_ptr<RecordTable> records;
   std::unique_ptr<AuditTable> audits;
 };

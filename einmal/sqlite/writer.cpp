@@ -20,6 +20,7 @@ namespace {
 constexpr Duration yield_least = std::chrono::microseconds(500);
 /// How long after a foreign commit another writer is taken to be at work.
 constexpr Duration foreign_activity_lasts = std::chrono::milliseconds(50);
+constexpr std::int64_t rows_in_a_patrol = 2000;
 /// How long a start of the WAL from its beginning waits for readers of the old one.
 constexpr Duration restart_wait = std::chrono::milliseconds(50);
 constexpr Duration foreign_poll_interval = std::chrono::milliseconds(5);
@@ -197,6 +198,7 @@ Result<void> Writer::run_transaction(Items items) {
 // What was remembered of this transaction is not so.
 void Writer::rolled_back() {
   broken_ = true;
+  data_version_ = -1;
   file_->profiles->forget_additions();
   open_records_.forget_all();
 }
@@ -211,6 +213,7 @@ Result<void> Writer::notice_foreign_changes(Items items) {
   if (auto may = check_may_write(*file_); !may) return may;
   auto generation = file_->meta.generation();
   if (!generation) return pass_on(generation);
+  if (auto patrolled = file_->agenda->read_patrolled(); !patrolled) return patrolled;
   auto clock = file_->meta.clock();
   if (!clock) return pass_on(clock);
   if (*clock != kept_clock_) {
@@ -282,7 +285,7 @@ Result<Answer> Writer::on(Item& item, request::Transition& transition) {
     ++generation_;
   }
   touched_.insert(item.digest);
-  if (claim) item.row->by_operation_id = transition.findable_by_id;
+  if (claim) item.row->findable_by_id = transition.findable_by_id;
   if (execute && !execute->takeover && transition.profile) {
     if (auto kept = file_->profiles->keep(*transition.profile); !kept) {
       broken_ = true;
@@ -336,12 +339,14 @@ Result<void> Writer::apply(Row& row, std::int64_t digest, const Scope& scope, St
 
 Result<Answer> Writer::on(const request::Overdue& overdue) {
   const auto limit = bounded(overdue.limit);
-  auto due = file_->records->overdue(now_, limit);
-  if (!due) return pass_on(due);
   answer::Moved moved;
-  moved.more = due->size() == limit;
-  for (auto& [row, scope] : *due) {
-    if (auto done = sweep_one(row, scope, event::Overdue{}, moved); !done) return pass_on(done);
+  auto unknown = patrol();
+  if (!unknown) return pass_on(unknown);
+  auto due = file_->agenda->overdue(now_, limit);
+  if (!due) return pass_on(due);
+  moved.more = *unknown || due->size() == limit;
+  for (const std::int64_t id : *due) {
+    if (auto done = attend_to(id, event::Overdue{}, moved); !done) return pass_on(done);
   }
   return Answer(moved);
 }
@@ -350,11 +355,13 @@ Result<Answer> Writer::on(const request::Sweep& sweep) {
   answer::Moved moved;
   if (now_.expiry_paused) return Answer(moved);
   const auto limit = bounded(sweep.limit);
-  auto due = file_->records->due_for_sweep(now_.wall, limit);
+  auto unknown = patrol();
+  if (!unknown) return pass_on(unknown);
+  auto due = file_->agenda->due_for_sweep(now_.wall, limit);
   if (!due) return pass_on(due);
-  moved.more = due->size() == limit;
-  for (auto& [row, scope] : *due) {
-    if (auto done = sweep_one(row, scope, event::Sweep{}, moved); !done) return pass_on(done);
+  moved.more = *unknown || due->size() == limit;
+  for (const std::int64_t id : *due) {
+    if (auto done = attend_to(id, event::Sweep{}, moved); !done) return pass_on(done);
   }
   broken_ = true;
   auto dropped = file_->audits->drop_before(now_.wall - how_.options.audit_retention, limit);
@@ -364,8 +371,24 @@ Result<Answer> Writer::on(const request::Sweep& sweep) {
   return Answer(moved);
 }
 
-Result<void> Writer::sweep_one(Row& row, const Scope& scope, const Event& event,
-                               answer::Moved& moved) {
+// Whether there are records that the agenda does not know yet.
+Result<bool> Writer::patrol() {
+  broken_ = true;
+  auto patrolled = file_->agenda->patrol(rows_in_a_patrol);
+  if (!patrolled) return pass_on(patrolled);
+  broken_ = false;
+  wrote_ = wrote_ || patrolled->any;
+  return patrolled->more;
+}
+
+Result<void> Writer::attend_to(std::int64_t id, const Event& event, answer::Moved& moved) {
+  auto located = file_->records->by_id(id);
+  if (!located) return pass_on(located);
+  if (!*located) {
+    return failure(ErrorCode::corrupt,
+                   fmt::format("{}: the agenda names row {}, which is not there", how_.path, id));
+  }
+  auto& [row, scope] = **located;
   const auto digest = digests_.of(scope);
   Step step = decide(row.record, event, now_);
   if (step.change == Step::Change::none) return {};

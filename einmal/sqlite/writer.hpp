@@ -66,7 +66,8 @@ class Writer {
   Result<Answer> note_of_the_store(AuditEvent event, const Actor& actor);
   Result<void> apply(Row& row, std::int64_t digest, const Scope& scope, Step& step,
                      const Actor& actor);
-  Result<void> sweep_one(Row& row, const Scope& scope, const Event& event, answer::Moved& moved);
+  Result<bool> patrol();
+  Result<void> attend_to(std::int64_t id, const Event& event, answer::Moved& moved);
 
   Result<void> find_row(Item& item, const Scope& scope);
   void remember(Item& item, const Scope& scope);
