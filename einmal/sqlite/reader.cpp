@@ -32,7 +32,7 @@ void Reader::drop_file() {
 
 Result<void> Reader::ensure_open() {
   if (file_) return {};
-  auto opened = open_store_file(how_, random_);
+  auto opened = open_store_file_again(how_, random_);
   if (!opened) return pass_on(opened);
   file_ = std::move(*opened);
   return {};

@@ -1,25 +1,17 @@
-#include <unistd.h>
-
-#include <filesystem>
-
-#include "einmal/sqlite/sqlite_store.hpp"
+#include "einmal/sqlite/sqlite_fixture.hpp"
 #include "einmal/testing/store_contract.hpp"
 
 namespace einmal::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
+/// Looks after each test whether the file is in order.
 class SqliteHome final : public StoreHome {
  public:
-  explicit SqliteHome(const Clock& clock) : clock_(clock) {
-    std::string name = (fs::temp_directory_path() / "einmal-contract-XXXXXX").string();
-    directory_ = mkdtemp(name.data());
-  }
-  ~SqliteHome() override { fs::remove_all(directory_); }
+  explicit SqliteHome(const Clock& clock) : clock_(clock) {}
+  ~SqliteHome() override { expect_sound(directory_.file()); }
 
   std::unique_ptr<Store> open() override {
-    auto store = open_sqlite_store((directory_ / "store.db").string(), {}, clock_, random_);
+    auto store = open_sqlite_store(directory_.file(), {}, clock_, random_);
     EXPECT_TRUE(store) << store.error().message;
     return std::move(*store);
   }
@@ -27,7 +19,7 @@ class SqliteHome final : public StoreHome {
  private:
   const Clock& clock_;
   SystemRandom random_;
-  fs::path directory_;
+  TemporaryDirectory directory_;
 };
 
 StoreFactory sqlite_factory() {

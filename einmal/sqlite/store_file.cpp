@@ -44,6 +44,12 @@ Result<std::unique_ptr<StoreFile>> open_store_file(const OpenFile& how, Random& 
   return file;
 }
 
+Result<std::unique_ptr<StoreFile>> open_store_file_again(const OpenFile& how, Random& random) {
+  auto opened = open_store_file(how, random);
+  if (opened || opened.error().code != ErrorCode::invalid) return opened;
+  return failure(ErrorCode::unavailable, opened.error().message);
+}
+
 Result<void> check_may_write(StoreFile& file) {
   auto oldest = file.meta.oldest_writer();
   if (!oldest) return pass_on(oldest);

@@ -35,6 +35,10 @@ struct OpenFile {
 /// Opens, brings the schema up to date, refuses what a newer version keeps for itself.
 Result<std::unique_ptr<StoreFile>> open_store_file(const OpenFile& how, Random& random);
 
+/// The same while the store runs: what opening calls `invalid` (a directory that is gone) is then
+/// `unavailable`, for the commands are right.
+Result<std::unique_ptr<StoreFile>> open_store_file_again(const OpenFile& how, Random& random);
+
 /// Whether this version may (still) write to the file. Errors: incompatible.
 Result<void> check_may_write(StoreFile& file);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "einmal/sqlite/columns.hpp"
 #include "einmal/store/check_request.hpp"
@@ -70,7 +71,7 @@ void Writer::run() {
 // A clean end: the next one to open the file finds the clock as it was last seen.
 void Writer::leave() {
   if (clock_.state() != kept_clock_) static_cast<void>(keep_clock());
-  static_cast<void>(file_->meta.remove_writer(id_));
+  if (file_) static_cast<void>(file_->meta.remove_writer(id_));
 }
 
 // Whether the pause of expiry is not yet in the file as it should be.
@@ -84,7 +85,11 @@ Result<void> Writer::keep_clock() {
   generation_ = committed_generation_;
   if (auto ended = end(true); !ended) return ended;
   auto committed = transaction.commit();
-  if (!committed && committed.error().code == ErrorCode::in_doubt) file_.reset();
+  if (committed) {
+    kept_clock_ = written_clock_;
+  } else if (committed.error().code == ErrorCode::in_doubt) {
+    file_.reset();  // which of the two it was does not matter: it is written again
+  }
   return committed;
 }
 
@@ -190,6 +195,7 @@ Result<void> Writer::run_transaction(Items items) {
     rolled_back();
     return committed;
   }
+  kept_clock_ = written_clock_;
   committed_generation_ = generation_;
   highest_generation_ = std::max(highest_generation_, generation_);
   return {};
@@ -222,7 +228,8 @@ Result<void> Writer::notice_foreign_changes(Items items) {
   }
   committed_generation_ = *generation;
   data_version_ = *version;
-  if (first) return {};
+  // A WAL that this writer has started again looks like a change, too.
+  if (first || std::exchange(restarted_wal_, false)) return {};
   seen_foreign_ = true;
   foreign_activity_ = BootTime(steady_now());
   announce_foreign_change();
@@ -238,9 +245,9 @@ Result<void> Writer::end(bool clock_too) {
   const bool keep = clock_too || !kept_clock_.last || clock.paused != kept_clock_.paused ||
                     !clock.last || clock.last->boot_id != kept_clock_.last->boot_id ||
                     clock.last->boot - kept_clock_.last->boot > std::chrono::seconds(10);
+  written_clock_ = keep ? clock : kept_clock_;
   if (keep) {
     if (auto set = file_->meta.set_clock(clock); !set) return set;
-    kept_clock_ = clock;
   }
   return file_->meta.set_batch(id_, ++batch_, now_.wall);
 }
@@ -440,6 +447,7 @@ void Writer::tend_wal() {
   auto restarted = connection.checkpoint(Connection::CheckpointMode::restart);
   connection.set_busy_limit(how_.options.busy_limit);
   intake_.writer_is_back();
+  restarted_wal_ = true;
   checkpointer_.restart_tried(restarted && !restarted->blocked ? 0 : bytes);
 }
 
@@ -447,7 +455,7 @@ void Writer::tend_wal() {
 
 bool Writer::ensure_open() {
   if (file_) return true;
-  auto opened = open_store_file(how_, random_);
+  auto opened = open_store_file_again(how_, random_);
   if (!opened) {
     open_error_ = opened.error();
     return false;
@@ -472,7 +480,10 @@ void Writer::recover(Items items, const Error& doubt) {
     return answer_all(items, {ErrorCode::in_doubt,
                               doubt.message + "; reading back failed: " + found.error().message});
   }
-  if (*found) return answer(items);
+  if (*found) {
+    highest_generation_ = std::max(highest_generation_, generation_);
+    return answer(items);
+  }
   answer_all(items, {ErrorCode::unavailable, doubt.message + "; it was rolled back"});
 }
 

@@ -104,9 +104,11 @@ class Writer {
   std::int64_t generation_ = 0;  ///< The last handed out, as of this transaction.
   std::int64_t committed_generation_ = 0;
   std::int64_t highest_generation_ = 0;  ///< Ever seen by this process.
-  ClockGuard::State kept_clock_;
-  BootTime foreign_activity_{};  ///< When another process was last seen to commit.
+  ClockGuard::State kept_clock_;         ///< As the file has it.
+  ClockGuard::State written_clock_;      ///< As it will once this transaction is committed.
+  BootTime foreign_activity_{};          ///< When another process was last seen to commit.
   bool seen_foreign_ = false;
+  bool restarted_wal_ = false;
 
   std::atomic<StoreObserver*> observer_{nullptr};
   std::atomic<bool> awaited_{false};
