@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 
@@ -179,16 +180,15 @@ class HandWritten {
     check(
         sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr));
     exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -8192");
-    if (getenv("XSQL")) exec(getenv("XSQL"));
     begin_ = prepare("BEGIN IMMEDIATE");
     commit_ = prepare("COMMIT");
     find_ = prepare(
         "SELECT id, namespace, caller, operation, key, state FROM record WHERE scope_digest = ?1");
     insert_ = prepare(
-        "INSERT INTO record (scope_digest, scope_nth, namespace, caller, operation, key, "
-        "operation_id, by_operation_id, state, generation, owner, attempts, profile, fingerprint, "
+        "INSERT INTO record (id, scope_digest, scope_nth, namespace, caller, operation, key, "
+        "operation_id, findable_by_id, state, generation, owner, attempts, profile, fingerprint, "
         "lease, on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, cause, "
-        "settled_by, created, claimed, result_bytes) VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6, 0, 1, ?7, "
+        "settled_by, created, claimed, result_bytes) VALUES (?7, ?1, 0, ?2, ?3, ?4, ?5, ?6, 1, 1, ?7, "
         "?8, 1, 1, ?9, "
         "30000000, 1, 86400000000, 1, 2592000000000, ?10, ?11, 0, 0, ?12, ?12, 0)");
     result_ = prepare(
@@ -200,10 +200,11 @@ class HandWritten {
         "?1, expires = ?2, sweep_at = ?2, result = ?3, result_bytes = 280 WHERE scope_digest = ?4 "
         "AND key = ?5 AND caller "
         "= ?6 AND operation = ?7 AND namespace = ?8 AND generation = ?9 AND owner = ?10");
+    operation_ = prepare("INSERT INTO operation (id, record) VALUES (?1, ?2)");
     counter_ = prepare("UPDATE counter SET generation = ?1");
   }
   ~HandWritten() {
-    for (auto* s : {begin_, commit_, find_, insert_, result_, update_, counter_})
+    for (auto* s : {begin_, commit_, find_, insert_, result_, update_, operation_, counter_})
       sqlite3_finalize(s);
     sqlite3_close(db_);
   }
@@ -276,6 +277,11 @@ class HandWritten {
     blob(insert_, 11, boot, 16);
     sqlite3_bind_int64(insert_, 12, wall());
     run(insert_);
+    std::int64_t entry = 0;
+    std::memcpy(&entry, operation_id + 8, sizeof entry);
+    sqlite3_bind_int64(operation_, 1, entry);
+    sqlite3_bind_int64(operation_, 2, generation_);
+    run(operation_);
   }
 
   void settle(const Scope& scope, std::int64_t generation) {
@@ -300,7 +306,7 @@ class HandWritten {
 
   sqlite::ScopeDigests digests_;
   sqlite3* db_ = nullptr;
-  sqlite3_stmt *begin_, *commit_, *find_, *insert_, *result_, *update_, *counter_;
+  sqlite3_stmt *begin_, *commit_, *find_, *insert_, *result_, *update_, *operation_, *counter_;
   std::vector<Scope> scopes_;
   std::vector<std::string> owners_ = std::vector<std::string>(4096);
   SeededRandom random_{1};

@@ -56,7 +56,7 @@ Result<std::optional<StoredRecord>> find(Store& store, const RecordName& name, b
   if (!name.id.empty()) {
     const auto id = OperationId::from_text(name.id);
     if (!id) return failure(ErrorCode::invalid, "--id: not an operation id (a UUID)");
-    request = request::ReadOperation{*id, with_body};
+    request = request::ReadOperation{*id, with_body, true};
   } else {
     auto scope = Scope::make(name.name_space, name.caller, name.operation, name.key);
     if (!scope) {

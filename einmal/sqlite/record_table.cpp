@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "einmal/sqlite/columns.hpp"
 
 namespace einmal::sqlite {
@@ -55,7 +57,7 @@ constexpr const char* find_sql =
 constexpr const char* by_id_sql = "SELECT" EINMAL_RECORD_COLUMNS "FROM record WHERE id = ?1";
 constexpr const char* by_operation_sql =
     "SELECT" EINMAL_RECORD_COLUMNS
-    "FROM record WHERE id = (SELECT record FROM operation WHERE id = ?1) AND operation_id = ?1";
+    "FROM record WHERE id = (SELECT record FROM operation WHERE id = ?1) AND operation_id = ?2";
 
 constexpr const char* insert_sql = R"sql(
   INSERT INTO record (
@@ -109,6 +111,14 @@ bool only_settles(const Record& before, const Record& after) {
          after.created == before.created && after.claimed == before.claimed;
 }
 
+/// The entry of an operation id: its last eight bytes. Two ids of one entry, should they ever meet,
+/// cost the second one its entry: it is found by a search.
+std::int64_t operation_entry(const OperationId& id) {
+  std::int64_t entry = 0;
+  std::memcpy(&entry, id.bytes().data() + 8, sizeof entry);
+  return entry;
+}
+
 void bind_id(Statement& statement, int parameter, std::int64_t id_or_zero) {
   id_or_zero != 0 ? statement.bind(parameter, id_or_zero) : statement.bind_null(parameter);
 }
@@ -140,8 +150,8 @@ Result<RecordTable> RecordTable::prepare(Connection& connection, ProfileTable& p
   prepare(table.result_head_, result_head_sql);
   prepare(table.by_id_, by_id_sql);
   prepare(table.by_operation_, by_operation_sql);
-  prepare(table.add_operation_, "INSERT INTO operation (id, record) VALUES (?1, ?2)");
-  prepare(table.drop_operation_, "DELETE FROM operation WHERE id = ?1");
+  prepare(table.add_operation_, "INSERT OR IGNORE INTO operation (id, record) VALUES (?1, ?2)");
+  prepare(table.drop_operation_, "DELETE FROM operation WHERE id = ?1 AND record = ?2");
   if (auto failed = prepare.failed()) return failure(failed->code, failed->message);
   return table;
 }
@@ -153,7 +163,8 @@ Result<std::optional<RecordTable::Located>> RecordTable::by_id(std::int64_t whic
 
 Result<std::optional<RecordTable::Located>> RecordTable::by_operation(const OperationId& which,
                                                                       bool with_body) {
-  by_operation_.bind_blob(1, which.bytes());
+  by_operation_.bind(1, operation_entry(which));
+  by_operation_.bind_blob(2, which.bytes());
   return located(by_operation_, with_body);
 }
 
@@ -302,7 +313,8 @@ Result<void> RecordTable::erase(Row& row) {
   if (auto erased = erase_.run(); !erased) return erased;
   if (connection_->rows_changed() != 1) return damaged(ErrorCode::corrupt, row.id, "its own row");
   if (row.findable_by_id) {
-    drop_operation_.bind_blob(1, row.record->operation_id.bytes());
+    drop_operation_.bind(1, operation_entry(row.record->operation_id));
+    drop_operation_.bind(2, row.id);
     if (auto dropped = drop_operation_.run(); !dropped) return dropped;
   }
   if (auto noted = agenda_->changed(row.id, &*row.record, nullptr); !noted) return noted;
@@ -326,7 +338,7 @@ Result<void> RecordTable::insert(Row& row, std::int64_t digest, const Scope& sco
   insert_.bind(31, row.id);
   if (auto inserted = insert_.run(); !inserted) return inserted;
   if (!row.findable_by_id) return {};
-  add_operation_.bind_blob(1, record.operation_id.bytes());
+  add_operation_.bind(1, operation_entry(record.operation_id));
   add_operation_.bind(2, row.id);
   return add_operation_.run();
 }

@@ -77,9 +77,9 @@ CREATE TABLE record (
 CREATE UNIQUE INDEX record_scope ON record (scope_digest, scope_nth);
 
 CREATE TABLE operation (
-  id BLOB PRIMARY KEY CHECK (length(id) = 16),
+  id INTEGER PRIMARY KEY,
   record INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE TABLE agenda_uncertain (
   record INTEGER PRIMARY KEY

@@ -113,11 +113,11 @@ inline void expect_sound(const std::string& path) {
   none("generations beyond the counter",
        "SELECT id FROM record WHERE generation > (SELECT generation FROM counter) OR id > "
        "generation");
-  none("operations and their entries differ",
-       "SELECT operation_id, id FROM record WHERE findable_by_id = 1 EXCEPT SELECT id, record FROM "
-       "operation");
+  none("operations without their entry",
+       "SELECT id FROM record WHERE findable_by_id = 1 AND id NOT IN (SELECT record FROM "
+       "operation)");
   none("entries of operations that are not there",
-       "SELECT id, record FROM operation EXCEPT SELECT operation_id, id FROM record");
+       "SELECT record FROM operation WHERE record NOT IN (SELECT id FROM record)");
 }
 
 }  // namespace einmal::testing
