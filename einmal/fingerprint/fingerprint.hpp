@@ -20,7 +20,7 @@
 namespace einmal {
 
 /// Bound on what a coded body (Content-Encoding) may decode to, unless the options say otherwise.
-inline constexpr std::size_t default_max_decoded_body = std::size_t{16} << 20;
+inline constexpr std::size_t default_max_decoded_body = std::size_t{8} << 20;
 
 /// What an operation declares about its requests. Everything but `max_decoded_body` enters the
 /// digest and therefore the profile. Pointers are RFC 6901 JSON pointers into a JSON body; order

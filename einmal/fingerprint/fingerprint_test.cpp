@@ -121,7 +121,8 @@ TEST(FingerprintOfAMediaType, IgnoresItsSpelling) {
   const SampleRequest plain = json("{}");
   for (const char* spelling :
        {"Application/JSON", "application/json; charset=utf-8", "application/json;charset=\"UTF-8\"",
-        "application/json ; Charset=Utf-8", "application/json;", " application/json\t"}) {
+        "application/json ; Charset=Utf-8", "application/json; charset=utf8", "application/json;",
+        " application/json\t"}) {
     EXPECT_TRUE(same(plain, sent(spelling, "{ }"))) << spelling;
   }
   EXPECT_TRUE(same(sent("application/vnd.a+json; v=1; p=\"x\"", "{}"),

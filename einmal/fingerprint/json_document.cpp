@@ -7,6 +7,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 

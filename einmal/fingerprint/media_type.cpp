@@ -103,8 +103,8 @@ std::optional<Parameterised> parse_media_type(std::string_view text) {
   for (auto& parameter : type.parameters) {
     if (parameter.first != "charset") continue;
     parameter.second = lower_case(parameter.second);
-    if (parameter.second != "utf-8") break;
-    if (is_json(type) || is_form(type)) type.remove("charset");
+    if (parameter.second == "utf8") parameter.second = "utf-8";
+    if (parameter.second == "utf-8" && (is_json(type) || is_form(type))) type.remove("charset");
     break;
   }
   return type;

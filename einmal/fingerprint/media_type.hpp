@@ -21,8 +21,9 @@ struct Parameterised {
   void write(CanonicalWriter& out) const;
 };
 
-/// Content-Type (RFC 9110, 8.3). Values of `charset` in lower case; charset=utf-8 is dropped where
-/// it says nothing: JSON and form bodies. Nothing if it is malformed or repeats a parameter.
+/// Content-Type (RFC 9110, 8.3). Values of `charset` in lower case, utf8 as utf-8, which is
+/// dropped where it says nothing: JSON and form bodies. Nothing if it is malformed or repeats a
+/// parameter.
 std::optional<Parameterised> parse_media_type(std::string_view text);
 
 /// Content-Disposition (RFC 6266, RFC 7578). Backslashes in quoted values stay as they are, since
