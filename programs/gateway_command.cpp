@@ -103,6 +103,22 @@ bool check_operations(Store& store, const GatewayConfig& config) {
   return forgotten->empty();
 }
 
+/// Passes on that an operator accepts the wall clock after a jump. It speaks of the hour around it:
+/// an acceptance that stays in the file accepts no later jump. False: it was complained about.
+bool accept_time(Store& store, const GatewayConfig& config, const Clock& clock) {
+  if (!config.accept_time) return true;
+  const auto age = clock.wall_now() - *config.accept_time;
+  if (age > std::chrono::hours(1) || age < -std::chrono::hours(1)) {
+    fmt::print(stderr,
+               "einmal gateway: [store] accept_time is more than an hour from now and accepts "
+               "nothing; take it out\n");
+    return true;
+  }
+  const auto accepted = ask(store, request::AcceptTime{{"configuration", "[store] accept_time"}});
+  if (!accepted) complain(accepted.error());
+  return accepted.has_value();
+}
+
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -215,6 +231,7 @@ int gateway(const GatewayOptions& options, Observer& observer) {
     return store.error().code == ErrorCode::invalid ? 2 : 1;
   }
   if (!check_operations(**store, *config)) return 2;
+  if (!accept_time(**store, *config, clock)) return 1;
   auto evidence = Evidence::open(config->log, **store, clock, observer);
   if (!evidence) {
     complain(evidence.error());

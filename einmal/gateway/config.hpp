@@ -230,8 +230,8 @@ struct GatewayConfig {
   std::string name_space = "gateway";
   std::string store_url = "sqlite:einmal.db";
   Duration audit_retention = std::chrono::hours(24 * 400);
-  /// When an operator accepted the wall clock after a jump (docs: an old acceptance accepts no
-  /// later jump).
+  /// When an operator accepted the wall clock after a jump. Whoever opens the store passes it on
+  /// within an hour of that time; an old acceptance accepts no later jump.
   std::optional<WallTime> accept_time;
   UpstreamConfig upstream;
   UpstreamTimes times;  ///< For what matches no operation.

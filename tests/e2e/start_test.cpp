@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
+#include <sstream>
 #include <string>
 
 #include "support/command.hpp"
@@ -93,6 +97,22 @@ TEST_F(Start, is_explained_value_by_value) {
   EXPECT_EQ(told.status, 0) << told.errors;
   EXPECT_THAT(told.output,
               AllOf(HasSubstr("create-order"), HasSubstr("= \"2d\" "), HasSubstr("[defaults]")));
+}
+
+TEST_F(Start, passes_on_that_an_operator_accepts_the_clock_only_within_the_hour) {
+  open({.store_lines = "accept_time = 2001-02-03T04:05:06Z\n"});
+  EXPECT_THAT(gateway_->process().errors(), HasSubstr("accept_time"));
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::ostringstream text;
+  text << "accept_time = " << std::put_time(&parts, "%Y-%m-%dT%H:%M:%SZ") << "\n";
+  gateway_->kill();
+  gateway_->setup().store_lines = text.str();
+  gateway_->restart();
+  EXPECT_THAT(gateway_->process().errors(), Not(HasSubstr("accept_time")));
+  EXPECT_EQ(in_words(send(order("K"))), "201 executed");
 }
 
 TEST_F(Start, quickly_protects_every_post_and_patch) {

@@ -24,9 +24,9 @@ GatewayProcess::GatewayProcess(std::string directory, GatewaySetup setup)
 
 std::string GatewayProcess::config() const {
   return "[gateway]\nlisten = \"127.0.0.1:0\"\nupstream = \"" + setup_.upstream + "\"\n" +
-         setup_.gateway + "\n[store]\nurl = \"" + setup_.store + "\"\n[caller]\nsource = \"" +
-         setup_.caller + "\"\n" + setup_.caller_lines + "[limits]\n" + setup_.limits +
-         "\n[defaults]\n" + setup_.defaults + "\n" + setup_.operations;
+         setup_.gateway + "\n[store]\nurl = \"" + setup_.store + "\"\n" + setup_.store_lines +
+         "[caller]\nsource = \"" + setup_.caller + "\"\n" + setup_.caller_lines + "[limits]\n" +
+         setup_.limits + "\n[defaults]\n" + setup_.defaults + "\n" + setup_.operations;
 }
 
 void GatewayProcess::start(ChildProcess::Environment environment) {

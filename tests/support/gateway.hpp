@@ -22,6 +22,7 @@ std::string new_store(const std::string& directory);
 struct GatewaySetup {
   std::string upstream;                    ///< URL.
   std::string store;                       ///< URL; empty: the test's own, see new_store.
+  std::string store_lines;                 ///< More lines for [store].
   std::string caller = "header:X-Caller";  ///< [caller] source
   std::string caller_lines;                ///< More lines for [caller].
   std::string gateway;                     ///< Lines for [gateway].
