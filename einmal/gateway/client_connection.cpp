@@ -142,6 +142,7 @@ Async<> ClientConnection::answer_request() {
   if (!request_read_) co_await discard_body();
   event_.duration = std::chrono::duration_cast<Duration>(core_.clock.boot_now() - began_);
   core_.events.request_ended(event_);
+  core_.events.buffered(core_.budget.used());
 }
 
 http::Fed ClientConnection::poll_body() {

@@ -259,7 +259,6 @@ std::optional<Problem> KeyedAnswer::cannot_hold(std::size_t bytes) {
   if (bytes <= body.capacity()) return std::nullopt;
   const auto size = std::min(std::max(bytes, 2 * body.size()), config_.max_request_body);
   if (!request_->memory.grow_to(size)) {
-    core_.events.buffered(core_.budget.used());
     return Problem(Reason::overloaded, "no memory is free for the request body");
   }
   body.reserve(size);
