@@ -1,5 +1,6 @@
 #include "einmal/gateway/gateway.hpp"
 
+#include <atomic>
 #include <future>
 
 #include "einmal/gateway/admin.hpp"
@@ -97,6 +98,7 @@ class Gateway::Impl {
     engine_->start_sweeping(sweep_interval);
     engine_->start_measuring(measure_interval);
     loop_.run();
+    ended_ = true;
   }
 
   void begin_drain() {
@@ -107,8 +109,12 @@ class Gateway::Impl {
   Result<void> reload(GatewayConfig config) {
     // What uses the loop is made on it, between two requests.
     std::promise<Result<void>> done;
+    auto answered = done.get_future();
     loop_.post([&] { done.set_value(apply(std::move(config))); });
-    return done.get_future().get();
+    while (answered.wait_for(Loop::tick) != std::future_status::ready) {
+      if (ended_) return failure(ErrorCode::unavailable, "the gateway has ended");
+    }
+    return answered.get();
   }
 
   std::uint16_t port() const { return listener_ ? listener_->port() : 0; }
@@ -164,6 +170,7 @@ class Gateway::Impl {
   Core core_;
   std::unique_ptr<Listener> listener_, admin_listener_;
   bool engine_idle_ = false, stopping_ = false;
+  std::atomic<bool> ended_{false};  ///< `run` has returned.
 };
 
 Gateway::Gateway(GatewayConfig config, Store& store, const Clock& clock, Random& random,

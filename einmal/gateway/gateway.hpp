@@ -53,8 +53,8 @@ class Gateway {
 
   /// From now on new requests follow `config`; requests under way keep what they began with.
   /// Listeners, engine limits and the store stay; TLS files are read again. Blocks until it is
-  /// done: call it from another thread than `run`'s, while that runs. Errors: invalid, and nothing
-  /// has changed.
+  /// done: call it from another thread than `run`'s, while that runs. Errors: invalid (and nothing
+  /// has changed), unavailable (`run` has returned).
   Result<void> reload(GatewayConfig config);
 
  private:
