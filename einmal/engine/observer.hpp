@@ -102,8 +102,9 @@ struct FinishReport {
   BodyKept body_kept = BodyKept::kept;          ///< With complete and fail.
   UncertainCause cause = UncertainCause::none;  ///< With mark_uncertain.
   Duration took{};                              ///< Since it was asked for.
-  bool late = false;        ///< It settled or released what this owner had left uncertain before.
-  bool background = false;  ///< It was reported `unrecorded` before.
+  bool late = false;                            ///< It follows an earlier end of this execution.
+  bool was_uncertain = false;  ///< With late: that end had left the record uncertain.
+  bool background = false;     ///< It was reported `unrecorded` before.
 };
 
 /// How a renewal of a lease was answered. `failed` is the store's failure and is retried.

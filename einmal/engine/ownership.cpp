@@ -251,6 +251,7 @@ void Ownership::finish(Finish asked, Event event, Done done) {
 
 void Ownership::start(Wanted wanted) {
   late_ = phase_ == Phase::finished;
+  was_uncertain_ = left_uncertain_;
   phase_ = Phase::finishing;
   count_as(CountedAs::execution);
   // What the renewal on its way says is no news any more.
@@ -366,7 +367,6 @@ void Ownership::recorded(std::optional<Record>& stored) {
       news = heard::Uncertain{record};
       break;
     case State::processing:
-      left_uncertain_ = true;
       news = heard::StillRunning{};
       break;
     case State::freed:
@@ -412,6 +412,7 @@ void Ownership::report(FinishOutcome outcome) {
   report.cause = cause_;
   report.took = desk_.now() - asked_at_;
   report.late = late_;
+  report.was_uncertain = was_uncertain_;
   report.background = unrecorded_ && outcome != FinishOutcome::unrecorded;
   desk_.observer.finished(report);
 }

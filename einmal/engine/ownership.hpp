@@ -109,8 +109,9 @@ class Ownership final : public Call, public Hook<Ownership> {
   bool in_doubt_ = false;
   bool unrecorded_ = false;
   bool last_try_ = false;
-  bool left_uncertain_ = false;  ///< Finished, and a late completion may follow.
-  bool late_ = false;
+  bool left_uncertain_ = false;  ///< Finished, and the record is uncertain.
+  bool late_ = false;            ///< What is being written follows an earlier end.
+  bool was_uncertain_ = false;   ///< With late: the record was uncertain when it began.
 };
 
 }  // namespace einmal::detail

@@ -276,6 +276,22 @@ TEST_F(Wait, AnAnswerThatOvertookTheWaiterIsNotMissed) {
   EXPECT_EQ(clock.boot_now(), before);
 }
 
+TEST_F(Wait, NewsOfAnEarlierOperationOfTheKeyIsNoNews) {
+  Asked& first = ask("K");
+  faults().inject(Fault::doubt_done, is_event<event::Release>);
+  first.release();
+  scheduler.run_ready();
+  Asked& second = ask(start(), "K");
+  ASSERT_EQ(what(second), "execute");
+  Asked& waiter = ask("K", waiting(30s));
+  scheduler.advance(1s);
+  EXPECT_EQ(how(first), "recorded");
+  EXPECT_EQ(what(waiter), "nothing") << "it waits for the second attempt";
+  second.settle();
+  scheduler.advance(1s);
+  EXPECT_EQ(what(waiter), "replay");
+}
+
 TEST_F(Wait, AReadFromBeforeItCameTellsAWaiterNothing) {
   // The first waiter's read sees the key free; before it is answered the key is claimed anew and
   // the second waiter waits for that attempt.

@@ -381,10 +381,10 @@ void Metrics::finished(const FinishReport& report) {
       report.body_kept != BodyKept::not_supplied) {
     engine.unstorable[report.body_kept].Increment();
   }
-  if (report.late && recorded && (settles || report.asked == Finish::release)) {
+  if (report.was_uncertain && recorded && (settles || report.asked == Finish::release)) {
     engine.uncertain_resolved.Increment();
   }
-  if (report.outcome == FinishOutcome::became_uncertain && !report.late) {
+  if (report.outcome == FinishOutcome::became_uncertain && !report.was_uncertain) {
     engine.uncertain_entered[UncertainCause::after_takeover].Increment();
   }
   if (recorded && report.asked == Finish::mark_uncertain && report.cause != UncertainCause::none) {

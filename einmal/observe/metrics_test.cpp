@@ -10,7 +10,7 @@
 namespace einmal {
 namespace {
 
-std::string file(const char* path) {
+std::string file(const std::string& path) {
   std::ifstream in(path);
   std::ostringstream out;
   out << in.rdbuf();
@@ -109,6 +109,28 @@ TEST_F(MetricsTest, UncertainIsCountedByCauseAndByTheProcessThatMadeItSo) {
   said.settle();
   scheduler.run_ready();
   EXPECT_EQ(value("einmal_uncertain_resolved_total"), 1);
+}
+
+TEST_F(MetricsTest, ALateAnswerAfterALeaseWasGivenBackResolvesNothing) {
+  Asking asking;
+  asking.on_lease_expiry = OnLeaseExpiry::takeover;
+  Asked& owner = ask("K", asking);
+  ask("other");
+  faults().inject(Fault::stalled, [](const Request& request) {
+    const auto* transition = std::get_if<request::Transition>(&request);
+    return transition && transition->scope.key() == "other";
+  });
+  engine().stop({});
+  scheduler.run_ready();
+  owner.settle();
+  scheduler.run_ready();
+  EXPECT_EQ(how(owner), "recorded");
+  EXPECT_EQ(value("einmal_uncertain_resolved_total"), 0);
+  EXPECT_EQ(value("einmal_executions"), 1);
+  faults().resume();
+  scheduler.run_ready();
+  EXPECT_EQ(value("einmal_executions"), 0);
+  EXPECT_EQ(entered("owner_stopped"), 1);
 }
 
 TEST_F(MetricsTest, ATakeoverCountsItsCostsOnBothSides) {
@@ -274,20 +296,32 @@ TEST_F(ScriptedRun, ScrapeEqualsTheCommittedFileLineByLine) {
   EXPECT_FALSE(std::getline(scraped, got)) << "more than expected: " << got;
 }
 
+std::set<std::string> matches(const std::string& text, const std::string& pattern) {
+  std::set<std::string> out;
+  const std::regex expression(pattern);
+  for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
+    out.insert((*at)[1]);
+  }
+  return out;
+}
+
 TEST_F(ScriptedRun, EveryMetricIsOnTheMetricsPageAndNoOther) {
   play();
-  const std::string scraped = metrics.scrape(), page = file(EINMAL_METRICS_PAGE);
-  const auto names = [](const std::string& text, const char* pattern) {
-    std::set<std::string> out;
-    const std::regex expression(pattern);
-    for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
-      out.insert((*at)[1]);
-    }
-    return out;
-  };
   metrics.request_ended({"create-order", 409, "mismatch", "key-reused", 3ms});
-  EXPECT_EQ(names(metrics.scrape(), "# TYPE (einmal_[a-z_]+) "),
-            names(page, "\\| `(einmal_[a-z_]+)"));
+  EXPECT_EQ(matches(metrics.scrape(), "# TYPE (einmal_[a-z_]+) "),
+            matches(file(EINMAL_DOCS "/metrics.md"), "\\| `(einmal_[a-z_]+)"));
+}
+
+TEST_F(ScriptedRun, AlertsAndDashboardNameOnlyWhatIsMeasured) {
+  const auto known = matches(file(EINMAL_DOCS "/metrics.md"), "\\| `(einmal_[a-z_]+)");
+  for (const char* name : {"/prometheus/alerts.yml", "/prometheus/dashboard.json"}) {
+    const auto used = matches(file(std::string(EINMAL_DOCS) + name), "\\b(einmal_[a-z_]+)");
+    EXPECT_GE(used.size(), 5u) << name;
+    for (std::string metric : used) {
+      if (metric.ends_with("_bucket")) metric.resize(metric.size() - 7);
+      EXPECT_TRUE(known.contains(metric)) << name << ": " << metric;
+    }
+  }
 }
 
 TEST_F(ScriptedRun, NoKeyCallerOrBodyIsInAnyLine) {
