@@ -135,6 +135,23 @@ TEST_F(Stop, AClaimOnItsWayGoesBack) {
   EXPECT_EQ(stopped, 1);
 }
 
+TEST_F(Stop, AClaimThatWaitsForItsNextTryToGoBackTriesOnceAndNotTwiceAtATime) {
+  faults().inject(Fault::doubt_undone, is_event<event::Claim>, FaultStore::forever);
+  Asked& claiming = ask("K");
+  scheduler.advance(5s + 1ms);
+  ASSERT_EQ(what(claiming), "unavailable");
+  faults().heal();
+  faults().inject(Fault::stalled, is_event<event::Claim>);
+  stop();
+  EXPECT_EQ(faults().stalled(), 1u);
+  scheduler.advance(2s);
+  EXPECT_EQ(faults().stalled(), 1u);
+  faults().resume();
+  scheduler.run_ready();
+  EXPECT_EQ(condition("K"), Condition::absent);
+  EXPECT_EQ(stopped, 1);
+}
+
 TEST_F(Stop, AStoreThatDoesNotAnswerHoldsItUpNoLongerThanTheStoreDeadline) {
   ask("K");
   faults().inject(Fault::stalled, testing::is_any, FaultStore::forever);

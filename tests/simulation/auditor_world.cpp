@@ -236,8 +236,13 @@ void Auditor::answered(RequestNumber number, Outcome outcome, const std::string&
       break;
     }
     case Outcome::unrecorded:
-      expect(!s.now.promises.takeover || s.now.state == RecordState::absent, "unrecorded",
-             "an unrecorded outcome was passed on where a second forward can exist", scope);
+      expect(!was([&](const Picture& p) {
+        const auto who = claimants_.find(p.owner);
+        const bool own = who != claimants_.end() && who->second == number;
+        return own && (p.promises.takeover || p.attempts > 1);
+      }),
+             "unrecorded", "an unrecorded outcome was passed on where a second forward can exist",
+             scope);
       break;
     case Outcome::mismatch:
       expect(was([&](const Picture& p) {
