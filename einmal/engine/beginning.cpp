@@ -350,6 +350,7 @@ void Beginning::withdraw() {
 }
 
 void Beginning::try_to_withdraw() {
+  timer_.cancel();  // A stop may come before the next try was due.
   if (!held_) {
     transition().event = claim_event();
     transition().profile = profile_;
