@@ -14,7 +14,8 @@ bool HeadScan::begins_well(std::string_view bytes) const {
 }
 
 HeadScan::Found HeadScan::advance(std::string_view bytes) {
-  if (!start_line_seen_ && !bytes.empty() && !begins_well(bytes)) return refuse("not HTTP/1.x");
+  if (bytes.empty()) return Found::need_more;
+  if (!start_line_seen_ && !begins_well(bytes)) return refuse("not HTTP/1.x");
   for (;;) {
     const auto* found = static_cast<const char*>(
         std::memchr(bytes.data() + scanned_, '\n', bytes.size() - scanned_));

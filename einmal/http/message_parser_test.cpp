@@ -474,6 +474,11 @@ TEST(RequestParser, bounds_the_number_of_lines) {
   EXPECT_EQ(too_small.error().status, 431);
 }
 
+TEST(RequestParser, needs_more_where_there_is_no_buffer_yet) {
+  RequestParser parser;
+  EXPECT_EQ(parser.feed(std::string_view{}).step, Step::need_more);
+}
+
 TEST(RequestParser, takes_a_head_over_eight_kib_and_bodies_over_eight_mib) {
   RequestParser parser;
   const std::string head =

@@ -54,13 +54,14 @@ class Shrinker {
   }
 
   bool simpler_intent(std::size_t i) {
-    const Intent& intent = plan_.intents[i];
+    // Looked up each time: a change that is kept replaces the plan.
+    const auto intent = [&]() -> const Intent& { return plan_.intents[i]; };
     bool any = false;
-    any |= intent.repeats > 0 && keep([&](Plan& p) { --p.intents[i].repeats; });
-    any |= intent.tries > 1 && keep([&](Plan& p) { --p.intents[i].tries; });
-    any |= intent.waits && keep([&](Plan& p) { p.intents[i].waits = false; });
-    any |= intent.careful && keep([&](Plan& p) { p.intents[i].careful = false; });
-    any |= intent.body > 1 && keep([&](Plan& p) { p.intents[i].body = 1; });
+    any |= intent().repeats > 0 && keep([&](Plan& p) { --p.intents[i].repeats; });
+    any |= intent().tries > 1 && keep([&](Plan& p) { --p.intents[i].tries; });
+    any |= intent().waits && keep([&](Plan& p) { p.intents[i].waits = false; });
+    any |= intent().careful && keep([&](Plan& p) { p.intents[i].careful = false; });
+    any |= intent().body > 1 && keep([&](Plan& p) { p.intents[i].body = 1; });
     return any;
   }
 
