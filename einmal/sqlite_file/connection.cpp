@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "einmal/sqlite_file/statement.hpp"
+#include "einmal/sqlite_file/wal_vfs.hpp"
 
 namespace einmal::sqlite_file {
 
@@ -102,8 +103,9 @@ Result<void> Connection::open_file(const ConnectionOptions& options) {
   }
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE |
                     SQLITE_OPEN_EXRESCODE | (options.create ? SQLITE_OPEN_CREATE : 0);
-  const int code = sqlite3_open_v2(path_.c_str(), &handle_, flags,
-                                   options.vfs.empty() ? nullptr : options.vfs.c_str());
+  auto vfs = wal_vfs(options.vfs);
+  if (!vfs) return pass_on(vfs);
+  const int code = sqlite3_open_v2(path_.c_str(), &handle_, flags, vfs->c_str());
   if (code != SQLITE_OK) {
     const Error why = error(code, "open");
     return failure((code & 0xff) == SQLITE_CANTOPEN ? ErrorCode::invalid : why.code, why.message);
