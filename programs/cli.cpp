@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "einmal/gateway/config_file.hpp"
+#include "probe_options.hpp"
 
 namespace einmal::programs {
 
@@ -37,6 +38,7 @@ struct Options {
   SweepOptions sweep;
   MigrateOptions migrate;
   DoctorOptions doctor;
+  ProbeOptions probe;
   int exit_code = 0;
 };
 
@@ -185,6 +187,7 @@ int run(int argc, char** argv, Observer& observer) {
   add_shop(app, all);
   add_records(app, all);
   add_maintenance(app, all);
+  add_probe(app, all.probe, all.exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

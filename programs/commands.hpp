@@ -7,6 +7,7 @@
 #include "einmal/base/clock.hpp"
 #include "einmal/engine/observer.hpp"
 #include "einmal/gateway/config.hpp"
+#include "einmal/probe/options.hpp"
 
 /// The subcommands of `einmal`. Each takes what its options said and returns the exit code:
 /// 0 done, 1 the command failed, 2 usage or configuration error. Each prints for a person;
@@ -98,6 +99,17 @@ struct MigrateOptions {
 };
 /// Brings the store's schema up to date; after a restore moves the generations on.
 int migrate(const MigrateOptions& options);
+
+struct ProbeOptions {
+  probe::Options run;
+  bool list = false;    ///< Only say what the scenarios are.
+  bool json = false;    ///< JSON instead of a table.
+  bool strict = false;  ///< What could not be judged counts as failed.
+  std::string junit;    ///< File; empty: none.
+};
+/// Tests an API from outside. 1: a scenario failed, or the target does not serve the request at
+/// all.
+int probe(const ProbeOptions& options);
 
 struct DoctorOptions {
   std::string store, config;

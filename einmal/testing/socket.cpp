@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -47,77 +46,25 @@ std::uint16_t bind_free_port(int descriptor) {
 }  // namespace
 
 Socket Socket::connect(std::uint16_t port, int receive_buffer) {
-  Socket socket(open_socket());
-  if (receive_buffer > 0)
-    ::setsockopt(socket.descriptor_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-  auto address = loopback(port);
-  if (::connect(socket.descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
-    fail("connect");
-  const int on = 1;
-  ::setsockopt(socket.descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return socket;
+  probe::Endpoint endpoint;
+  const auto address = loopback(port);
+  std::memcpy(&endpoint.address, &address, sizeof address);
+  endpoint.size = sizeof address;
+  auto socket = probe::Socket::connect(endpoint, no_limit, receive_buffer);
+  if (!socket) throw std::runtime_error(socket.error().message);
+  return Socket(std::move(*socket));
 }
 
 Socket Socket::connect_unix(const std::string& path) {
   Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (socket.descriptor_ < 0 || path.size() >= sizeof address.sun_path) fail("socket");
+  if (!socket.is_open() || path.size() >= sizeof address.sun_path) fail("socket");
   path.copy(address.sun_path, path.size());
-  if (::connect(socket.descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+  if (::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
     fail("connect");
   return socket;
 }
-
-Socket::Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this != &other) {
-    close();
-    descriptor_ = std::exchange(other.descriptor_, -1);
-  }
-  return *this;
-}
-
-Socket::~Socket() { close(); }
-
-bool Socket::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0) {
-      if (errno == EINTR) continue;
-      return false;
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
-Incoming Socket::read_some(Milliseconds wait, std::size_t limit) {
-  pollfd watched{descriptor_, POLLIN, 0};
-  const int ready = ::poll(&watched, 1, static_cast<int>(wait.count()));
-  if (ready == 0) return {Incoming::Kind::timeout, {}};
-  std::string bytes(limit, '\0');
-  const auto got = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
-  if (got < 0) return {Incoming::Kind::reset, {}};
-  if (got == 0) return {Incoming::Kind::end, {}};
-  bytes.resize(static_cast<std::size_t>(got));
-  return {Incoming::Kind::data, std::move(bytes)};
-}
-
-void Socket::half_close() { ::shutdown(descriptor_, SHUT_WR); }
-
-void Socket::reset() {
-  const linger now{1, 0};
-  ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-  close();
-}
-
-void Socket::close() {
-  if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
-}
-
-void Socket::shut_down() const { ::shutdown(descriptor_, SHUT_RDWR); }
 
 Listener::Listener() : descriptor_(open_socket()) {
   port_ = bind_free_port(descriptor_);
