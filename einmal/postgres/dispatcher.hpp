@@ -11,14 +11,9 @@
 #include "einmal/postgres/lane.hpp"
 #include "einmal/postgres/news.hpp"
 #include "einmal/postgres/postgres_store.hpp"
+#include "einmal/postgres/server_traits.hpp"
 
 namespace einmal::postgres {
-
-/// What opening has found out about the server.
-struct ServerTraits {
-  bool pooled = false;     ///< Somebody hands sessions around between us and the server.
-  bool announces = false;  ///< LISTEN was proven.
-};
 
 /// The thread of the store: takes what is submitted, hands it to free lanes, answers. All members
 /// but `submit`, `stop` and the listener's are the thread's own.

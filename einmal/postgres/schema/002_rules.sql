@@ -4,6 +4,9 @@
 -- Every step: lock of the scope, then the row, then the clock. Whoever writes a record holds the lock of its
 -- scope from before it read the row until its transaction ends, so the lock stands for the row: what was
 -- decided under an older row or an older clock is never written.
+--
+-- Few and large statements on the ordinary road: PL/pgSQL sets up each expression anew in every transaction, which
+-- costs more than what most of them compute.
 
 -- The clock. A function of its own, so that a test can put another in its place.
 create function einmal.now() returns timestamptz language sql volatile
@@ -24,6 +27,14 @@ create function einmal._digest(ns bytea, who bytea, op bytea, k bytea) returns u
 
 create function einmal._utf8(part text) returns bytea language sql stable
   return convert_to(part, 'UTF8');
+
+-- Bytes as text; where they are not UTF-8, in PostgreSQL's escape form.
+create function einmal._text(part bytea) returns text language plpgsql stable as $$
+begin
+  return convert_from(part, 'UTF8');
+exception when others then
+  return encode(part, 'escape');
+end $$;
 
 create type einmal.result as (
   status integer, headers bytea, body bytea, body_kept smallint, effect smallint,
@@ -160,96 +171,80 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
   r einmal.record;
-  s einmal.step;
   t timestamptz;
-  existing boolean;
   locked boolean := pg_try_advisory_xact_lock(uuid_hash_extended(d, 0));
   before smallint;
+  drawn bigint;
 begin
   loop
     select * into r from einmal.record where digest = d;
-    existing := found;
     t := einmal.now();
-    s.at := t;
-    before := r.state;
-    if existing and (r.key <> k or r.operation <> op or r.caller <> who or r.namespace <> ns) then
+    if r.key <> k or r.operation <> op or r.caller <> who or r.namespace <> ns then
       perform einmal._collision(d);
     end if;
 
-    if not existing or r.state = 5 or (r.expires <= t
+    if r.digest is null or r.state = 5 or (r.expires <= t
         and t >= einmal._end(r.state, r.after_expiry, r.expires, r.tombstone)
         and not coalesce(paused, einmal._paused())) then
       if locked then
-        if existing then
+        if r.digest is not null then
           delete from einmal.record where digest = d;
         end if;
-        r := null;
-        r.generation := nextval('einmal.generation');  -- under the lock, before the insert
-        r.digest := d; r.namespace := ns; r.caller := who; r.operation := op; r.key := k;
-        r.state := 1; r.profile := prof; r.fingerprint := fp; r.owner := own; r.operation_id := opid;
-        r.attempts := 1; r.lease := lease; r.on_lease_expiry := on_lease_expiry; r.retention := retention;
-        r.after_expiry := after_expiry; r.tombstone := tombstone; r.same_transaction := same_transaction;
-        r.lease_end := t + lease; r.created := t; r.claimed := t; r.cause := 0; r.settled_by := 0;
-        insert into einmal.record values (r.*);
+        drawn := nextval('einmal.generation');  -- under the lock, before the insert
+        insert into einmal.record (digest, operation_id, owner, generation, created, claimed, lease_end, lease,
+            retention, tombstone, attempts, state, on_lease_expiry, after_expiry, cause, settled_by, same_transaction,
+            profile, fingerprint, namespace, caller, operation, key)
+          values (d, opid, own, drawn, t, t, t + lease, lease, retention, tombstone, 1, 1, on_lease_expiry,
+            after_expiry, 0, 0, same_transaction, prof, fp, ns, who, op, k)
+          returning * into r;
         if definition is not null then
           perform einmal._remember(prof, definition);
         end if;
-        s.decision := 'execute'; s.takeover := false; s.repeated := false; s.r := r;
-        return s;
+        return ('execute', false, false, null, null, null, t, r)::einmal.step;
       end if;
     elsif r.profile <> prof then
-      s.decision := 'other_profile'; s.r := r;
-      return s;
+      return ('other_profile', null, null, null, null, null, t, r)::einmal.step;
     elsif r.fingerprint <> fp then
-      s.decision := 'mismatch'; s.r := r;
-      return s;
+      return ('mismatch', null, null, null, null, null, t, r)::einmal.step;
     elsif r.state in (2, 3) then
-      s.decision := case
-        when r.status is null or (r.expires <= t and not coalesce(paused, einmal._paused())) then 'gone'
-        else 'replay' end;
-      s.r := r;
-      return s;
+      return (case when r.status is null or (r.expires <= t and not coalesce(paused, einmal._paused())) then 'gone'
+              else 'replay' end, null, null, null, null, null, t, r)::einmal.step;
     elsif r.owner = own and (r.state = 1 or r.cause = 1) then
       if locked then
+        before := r.state;
         r := einmal._restarted(r, t);
         perform einmal._put(r);
         if before = 4 then
           perform einmal._note(8::smallint, r, r.generation, before, 1::smallint, t);
         end if;
-        s.decision := 'execute'; s.takeover := r.attempts > 1; s.repeated := true; s.r := r;
-        return s;
+        return ('execute', r.attempts > 1, true, null, null, null, t, r)::einmal.step;
       end if;
     elsif r.state = 4 then
-      s.decision := 'uncertain'; s.repeated := true; s.r := r;
-      return s;
+      return ('uncertain', null, true, null, null, null, t, r)::einmal.step;
     elsif r.lease_end is null or r.lease is null or (r.lease_end > t and r.lease_end <= t + r.lease) then
-      s.decision := 'in_progress'; s.lease_left := r.lease_end - t; s.r := r;
-      return s;
+      return ('in_progress', null, null, r.lease_end - t, null, null, t, r)::einmal.step;
     elsif locked then
+      before := r.state;
       if r.lease_end > t then  -- further ahead than the lease is long: cut once
         r.lease_end := t + r.lease;
         perform einmal._put(r);
-        s.decision := 'in_progress'; s.lease_left := r.lease;
+        return ('in_progress', null, null, r.lease, null, null, t, r)::einmal.step;
       elsif r.on_lease_expiry = 2 and on_lease_expiry = 2 then
         r := einmal._restarted(r, t);
         r.generation := nextval('einmal.generation');
         r.owner := own; r.attempts := r.attempts + 1; r.claimed := t;
         perform einmal._put(r);
         perform einmal._note(1::smallint, r, r.generation, before, 1::smallint, t);
-        s.decision := 'execute'; s.takeover := true; s.repeated := false;
-      else
-        r.state := 4; r.cause := 1;
-        perform einmal._put(r);
-        perform einmal._note(2::smallint, r, r.generation, before, 4::smallint, t);
-        s.decision := 'uncertain'; s.repeated := false;
+        return ('execute', true, false, null, null, null, t, r)::einmal.step;
       end if;
-      s.r := r;
-      return s;
+      r.state := 4; r.cause := 1;
+      perform einmal._put(r);
+      perform einmal._note(2::smallint, r, r.generation, before, 4::smallint, t);
+      return ('uncertain', null, false, null, null, null, t, r)::einmal.step;
     end if;
 
     if not einmal._lock(d, wait) then
-      s.decision := 'busy'; s.r := r;
-      return s;
+      return ('busy', null, null, null, null, null, t, r)::einmal.step;
     end if;
     locked := true;
   end loop;
@@ -300,23 +295,34 @@ declare
   proves_nothing boolean;
   contradiction boolean;
 begin
-  if not einmal._lock(d, case when not blocking then interval '0' end) then
+  if blocking then
+    perform einmal._lock(d, null);
+  elsif not pg_try_advisory_xact_lock(uuid_hash_extended(d, 0)) then
     s.decision := 'busy';
     return s;
   end if;
   select * into r from einmal.record where digest = d;
-  existing := found;
   t := einmal.now();
+  if r.key <> k or r.operation <> op or r.caller <> who or r.namespace <> ns then
+    perform einmal._collision(d);
+  end if;
+
+  -- The ordinary road in one statement.
+  if kind = 'settle' and r.state = 1 and r.generation = gen and r.owner = own and (r.attempts = 1 or declared) then
+    update einmal.record set state = 1 + outcome, cause = 0, settled_by = 1, lease_end = null,
+        settled = t, expires = t + retention, due = t + retention,
+        status = res.status, headers = res.headers, body = res.body, body_kept = res.body_kept, effect = res.effect,
+        representation_version = res.representation_version, resource_id = res.resource_id
+      where digest = d returning * into r;
+    return ('ok', null, false, null, null, null, t, r)::einmal.step;
+  end if;
+
   s.at := t;
-  if existing then
-    if r.key <> k or r.operation <> op or r.caller <> who or r.namespace <> ns then
-      perform einmal._collision(d);
-    end if;
-    if r.expires <= t and t >= einmal._end(r.state, r.after_expiry, r.expires, r.tombstone)
-        and not coalesce(paused, einmal._paused()) then
-      existing := false;
-      r := null;
-    end if;
+  existing := r.digest is not null;
+  if r.expires <= t and t >= einmal._end(r.state, r.after_expiry, r.expires, r.tombstone)
+      and not coalesce(paused, einmal._paused()) then
+    existing := false;
+    r := null;
   end if;
   mine := existing and r.generation = gen and r.owner = own;
   before := r.state;

@@ -35,97 +35,97 @@ create function einmal.claim(
   set enable_seqscan = off set jit = off as $$
 declare
   s einmal.step;
-  c einmal.claimed;
-  oe smallint := case on_lease_expiry when 'uncertain' then 1 when 'takeover' then 2 end;
-  ae smallint := case after_expiry when 'new' then 1 when 'refuse' then 2 end;
+  ns bytea := convert_to(namespace, 'UTF8');
+  who bytea := convert_to(caller, 'UTF8');
+  op bytea := convert_to(operation, 'UTF8');
+  k bytea := convert_to(key, 'UTF8');
   patience interval := case in_flight when 'reject' then interval '0' when 'wait' then greatest(wait, interval '0') end;
-  ns bytea := einmal._utf8(namespace);
-  who bytea := einmal._utf8(caller);
-  op bytea := einmal._utf8(operation);
-  k bytea := einmal._utf8(key);
-  d uuid := einmal._digest(ns, who, op, k);
 begin
-  perform einmal._check_scope(namespace, caller, operation, key);
-  if oe is null or ae is null or patience is null then
-    raise exception 'einmal.claim: on_lease_expiry is uncertain or takeover, after_expiry new or refuse, in_flight reject or wait'
-      using errcode = 'invalid_parameter_value';
-  elsif fingerprint is null or octet_length(fingerprint) <> 32 or profile is null or octet_length(profile) not in (0, 32) then
-    raise exception 'einmal.claim: fingerprint must be 32 bytes (sha256), profile 0 or 32'
-      using errcode = 'invalid_parameter_value';
-  elsif owner is null then
-    raise exception 'einmal.claim: owner must not be null; leave it out to have one drawn'
-      using errcode = 'invalid_parameter_value';
+  if einmal._is_scope(ns, who, op, k) is not true or octet_length(fingerprint) = 32 is not true
+      or octet_length(profile) in (0, 32) is not true or owner is null or patience is null
+      or on_lease_expiry in ('uncertain', 'takeover') is not true or after_expiry in ('new', 'refuse') is not true
+      or (lease is not null and lease not between interval '10 ms' and interval '24 h')
+      or retention between interval '1 ms' and interval '87672 h' is not true
+      or (tombstone is not null and tombstone not between interval '1 ms' and interval '87672 h') then
+    perform einmal._refuse_claim(ns, who, op, k, fingerprint, profile, owner, lease, retention, tombstone);
   end if;
-  lease := einmal._duration('lease', lease, '10 ms', '24 h');
-  retention := einmal._duration('retention', coalesce(retention, '0'), '1 ms', '87672 h');
-  tombstone := einmal._duration('tombstone', coalesce(tombstone, '720 h'), '1 ms', '87672 h');
-  perform einmal._durable();
+  if current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
+    perform einmal._durable();
+  end if;
 
   if current_setting('transaction_isolation') = 'read committed' then
-    s := einmal._claim(d, ns, who, op, k, profile, null, fingerprint, lease, oe, retention, ae,
-                       tombstone, owner, gen_random_uuid(), lease is null, patience, null);
+    s := einmal._claim(einmal._digest(ns, who, op, k), ns, who, op, k, profile, null, fingerprint,
+      einmal._exact(lease), case on_lease_expiry when 'takeover' then 2 else 1 end::smallint, einmal._exact(retention),
+      case after_expiry when 'refuse' then 2 else 1 end::smallint, coalesce(einmal._exact(tombstone), '720 h'), owner,
+      gen_random_uuid(), lease is null, patience, null);
   else
     begin
-      s := einmal._claim(d, ns, who, op, k, profile, null, fingerprint, lease, oe, retention, ae,
-                         tombstone, owner, gen_random_uuid(), lease is null, patience, null);
+      s := einmal._claim(einmal._digest(ns, who, op, k), ns, who, op, k, profile, null, fingerprint,
+        einmal._exact(lease), case on_lease_expiry when 'takeover' then 2 else 1 end::smallint, einmal._exact(retention),
+        case after_expiry when 'refuse' then 2 else 1 end::smallint, coalesce(einmal._exact(tombstone), '720 h'), owner,
+        gen_random_uuid(), lease is null, patience, null);
     exception when serialization_failure or unique_violation then
       s := null;
       s.decision := 'outdated';  -- it came, or changed, after this transaction's snapshot
     end;
   end if;
 
-  c.decision := case when s.decision in ('busy', 'outdated') then 'in_progress' else s.decision end;
-  c.operation_id := (s.r).operation_id;
   if s.decision = 'execute' then
-    c.generation := (s.r).generation;
-    c.owner := (s.r).owner;
-    c.attempts := (s.r).attempts;
-    c.repeated := s.repeated;
+    return ('execute', (s.r).generation, (s.r).owner, (s.r).operation_id, null, null, null, null, null, null,
+            (s.r).attempts, s.repeated, null, null, null, null, null)::einmal.claimed;
   elsif s.decision = 'replay' then
-    c.status := (s.r).status;
-    c.headers := (s.r).headers;
-    c.body := case when (s.r).body_kept = 1 then (s.r).body end;
-    c.resource_id := einmal._text((s.r).resource_id);
-    c.representation_version := (s.r).representation_version;
-    c.resolved := (s.r).settled_by in (2, 3);
-    c.effect_known := (s.r).effect = 1;
-    c.outcome := case (s.r).state when 2 then 'completed' else 'failed' end;
-    c.body_kept := (s.r).body_kept;
-  elsif s.decision = 'other_profile' then
-    c.profile := (s.r).profile;
-  elsif s.decision = 'outdated' then
-    c.retry_after := interval '0';
-  elsif s.decision = 'busy' then
-    c.retry_after := interval '1 s';
-  elsif s.decision = 'in_progress' then
-    c.retry_after := greatest(interval '1 s', least(interval '10 s', s.at - (s.r).claimed, s.lease_left));
+    return ('replay', null, null, (s.r).operation_id, (s.r).status, (s.r).headers,
+            case when (s.r).body_kept = 1 then (s.r).body end, einmal._text((s.r).resource_id), null,
+            (s.r).representation_version, null, null, (s.r).settled_by in (2, 3), (s.r).effect = 1, null,
+            case (s.r).state when 2 then 'completed' else 'failed' end, (s.r).body_kept)::einmal.claimed;
   end if;
-  return c;
+  return (case when s.decision in ('busy', 'outdated') then 'in_progress' else s.decision end, null, null,
+          (s.r).operation_id, null, null, null, null,
+          case s.decision when 'outdated' then interval '0' when 'busy' then interval '1 s'
+            when 'in_progress' then greatest(interval '1 s', least(interval '10 s', s.at - (s.r).claimed, s.lease_left)) end,
+          null, null, null, null, null, case s.decision when 'other_profile' then (s.r).profile end, null, null)::einmal.claimed;
 end $$;
 
-create function einmal._check_scope(namespace text, caller text, operation text, key text) returns void
-language plpgsql as $$
+create function einmal._is_scope(ns bytea, who bytea, op bytea, k bytea) returns boolean language sql immutable
+  return octet_length(ns) between 1 and 1024 and octet_length(who) between 1 and 1024
+    and octet_length(op) between 1 and 1024 and octet_length(k) between 1 and 255
+    and encode(k, 'escape') !~ '[^\x21-\x7e]|\\[0-9]';
+
+-- The same length without days and months, whose length would depend on the time zone; null stays null.
+create function einmal._exact(length interval) returns interval language sql immutable
+  return make_interval(secs => extract(epoch from length)::double precision);
+
+create function einmal._refuse_scope(ns bytea, who bytea, op bytea, k bytea) returns void language plpgsql as $$
 begin
-  if namespace is null or octet_length(namespace) not between 1 and 1024
-      or caller is null or octet_length(caller) not between 1 and 1024
-      or operation is null or octet_length(operation) not between 1 and 1024 then
-    raise exception 'einmal: namespace, caller and operation must have 1 to 1024 bytes'
-      using errcode = 'invalid_parameter_value';
-  elsif key is null or octet_length(key) not between 1 and 255 or key ~ '[^\x21-\x7e]' then
+  if octet_length(ns) between 1 and 1024 and octet_length(who) between 1 and 1024 and octet_length(op) between 1 and 1024 then
     raise exception 'einmal: the idempotency key must have 1 to 255 visible ASCII characters'
       using errcode = 'invalid_parameter_value';
   end if;
+  raise exception 'einmal: namespace, caller and operation must have 1 to 1024 bytes'
+    using errcode = 'invalid_parameter_value';
 end $$;
 
--- The same length without days and months, whose length would depend on the time zone; null stays null.
-create function einmal._duration(name text, length interval, shortest interval, longest interval) returns interval
-language plpgsql immutable as $$
+-- Says what is wrong with a claim.
+create function einmal._refuse_claim(
+  ns bytea, who bytea, op bytea, k bytea, fingerprint bytea, profile bytea, owner uuid,
+  lease interval, retention interval, tombstone interval) returns void language plpgsql as $$
+declare
+  wrong text := case
+    when octet_length(fingerprint) = 32 is not true then 'fingerprint must be 32 bytes (sha256)'
+    when octet_length(profile) in (0, 32) is not true then 'profile must be 0 or 32 bytes'
+    when owner is null then 'owner must not be null; leave it out to have one drawn'
+    when lease is not null and lease not between interval '10 ms' and interval '24 h'
+      then 'lease must be within 10 ms and 24 h'
+    when retention between interval '1 ms' and interval '87672 h' is not true
+      then 'retention must be within 1 ms and 87672 h'
+    when tombstone is not null and tombstone not between interval '1 ms' and interval '87672 h'
+      then 'tombstone must be within 1 ms and 87672 h'
+    else 'on_lease_expiry is uncertain or takeover, after_expiry new or refuse, in_flight reject or wait' end;
 begin
-  if length < shortest or length > longest then
-    raise exception 'einmal.claim: % must be within % and %', name, shortest, longest
-      using errcode = 'invalid_parameter_value';
+  if einmal._is_scope(ns, who, op, k) is not true then
+    perform einmal._refuse_scope(ns, who, op, k);
   end if;
-  return make_interval(secs => extract(epoch from length)::double precision);
+  raise exception 'einmal.claim: %', wrong using errcode = 'invalid_parameter_value';
 end $$;
 
 create function einmal._finish(
@@ -133,26 +133,29 @@ create function einmal._finish(
   outcome smallint, status integer, body bytea, headers bytea, resource_id text, representation_version integer)
   returns text language plpgsql as $$
 declare
-  res einmal.result;
+  ns bytea := convert_to(namespace, 'UTF8');
+  who bytea := convert_to(caller, 'UTF8');
+  op bytea := convert_to(operation, 'UTF8');
+  k bytea := convert_to(key, 'UTF8');
   s einmal.step;
-  ns bytea := einmal._utf8(namespace);
-  who bytea := einmal._utf8(caller);
-  op bytea := einmal._utf8(operation);
-  k bytea := einmal._utf8(key);
 begin
-  perform einmal._check_scope(namespace, caller, operation, key);
-  if generation is null or owner is null then
+  if einmal._is_scope(ns, who, op, k) is not true then
+    perform einmal._refuse_scope(ns, who, op, k);
+  elsif generation is null or owner is null then
     raise exception 'einmal.%: generation and owner are those that claim returned', kind
       using errcode = 'invalid_parameter_value';
   elsif (kind = 'settle' and status is null) or status not between 100 and 999 then
     raise exception 'einmal: status must be within 100 and 999' using errcode = 'invalid_parameter_value';
   end if;
-  if status is not null then
-    res := (status, coalesce(headers, ''), coalesce(body, ''), case when body is null then 6 else 1 end, 1,
-            coalesce(representation_version, 1), einmal._utf8(resource_id));
+  if current_setting('synchronous_commit') in ('off', 'local', 'remote_write') then
+    perform einmal._durable();
   end if;
-  perform einmal._durable();
-  s := einmal._owner_event(kind, einmal._digest(ns, who, op, k), ns, who, op, k, generation, owner, outcome, true, 2::smallint, res, true, null);
+  s := einmal._owner_event(kind, einmal._digest(ns, who, op, k), ns, who, op, k, generation, owner, outcome, true,
+    2::smallint,
+    case when status is not null then
+      (status, coalesce(headers, ''), coalesce(body, ''), case when body is null then 6 else 1 end, 1,
+       coalesce(representation_version, 1), convert_to(resource_id, 'UTF8'))::einmal.result end,
+    true, null);
   return case s.decision when 'became_uncertain' then 'uncertain' else s.decision end;
 end $$;
 
@@ -235,7 +238,9 @@ create function einmal.derive_key(
   caller text, operation text, key text, step text default null, namespace text default 'app')
   returns text language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform einmal._check_scope(namespace, caller, operation, key);
+  if einmal._is_scope(einmal._utf8(namespace), einmal._utf8(caller), einmal._utf8(operation), einmal._utf8(key)) is not true then
+    perform einmal._refuse_scope(einmal._utf8(namespace), einmal._utf8(caller), einmal._utf8(operation), einmal._utf8(key));
+  end if;
   return encode(sha256(einmal._part('einmal derived key 1') || einmal._part(
       einmal._part(einmal._utf8(namespace)) || einmal._part(einmal._utf8(caller))
       || einmal._part(einmal._utf8(operation)) || einmal._part(einmal._utf8(key)))
@@ -252,7 +257,9 @@ declare
   op bytea := einmal._utf8(operation);
   k bytea := einmal._utf8(key);
 begin
-  perform einmal._check_scope(namespace, caller, operation, key);
+  if einmal._is_scope(ns, who, op, k) is not true then
+    perform einmal._refuse_scope(ns, who, op, k);
+  end if;
   perform einmal._durable();
   s := einmal._operator_event(kind, einmal._digest(ns, who, op, k), ns, who, op, k, generation, target, res,
     settled_by, force, einmal._utf8(session_user), coalesce(einmal._utf8(evidence), ''));

@@ -4,14 +4,6 @@
 --   einmal_operator  all of it, and doubt, resolve, forget, accept_time, advance_generations, view einmal.records
 -- Where the migrating role may not create roles, they are left out and functions can be granted one by one.
 
--- Bytes as text; where they are not UTF-8, in PostgreSQL's escape form.
-create function einmal._text(part bytea) returns text language plpgsql stable as $$
-begin
-  return convert_from(part, 'UTF8');
-exception when others then
-  return encode(part, 'escape');
-end $$;
-
 -- The records in words.
 create view einmal.records as
   select einmal._text(namespace) as namespace, einmal._text(caller) as caller, einmal._text(operation) as operation,
@@ -32,7 +24,8 @@ do $$
 declare
   role text;
   f record;
-  app text[] := array['claim', 'complete', 'fail', 'release', 'renew', 'mark_uncertain', 'abandon', 'derive_key', 'must'];
+  app text[] := array['claim', 'complete', 'fail', 'release', 'renew', 'mark_uncertain', 'abandon', 'derive_key', 'must',
+    'version'];
   gateway text[] := array['claims', 'owner_events', 'clock_event', 'operator_event', 'look', 'overdue', 'sweep',
     'read_profile', 'read_scope', 'read_operation', 'read_audit', 'list', 'stats', 'store_state',
     'live_operations', 'count_caller', 'version'];
