@@ -46,11 +46,32 @@ class Findings {
     fmt::print("LOOK  {}\n", what);
     good_ = false;
   }
+  void broken(std::string_view what) {
+    fmt::print("BAD   {}\n", what);
+    good_ = false;
+  }
   bool all_good() const { return good_; }
 
  private:
   bool good_ = true;
 };
+
+void examine(const std::vector<PostgresFinding>& server, Findings& findings) {
+  for (const PostgresFinding& each : server) {
+    const auto line = fmt::format("{} = {}: {}", each.setting, each.value, each.meaning);
+    switch (each.level) {
+      case PostgresFinding::Level::good:
+        findings.good(line);
+        break;
+      case PostgresFinding::Level::attention:
+        findings.attention(line);
+        break;
+      case PostgresFinding::Level::broken:
+        findings.broken(line);
+        break;
+    }
+  }
+}
 
 void examine(const answer::Stats& stats, Findings& findings) {
   findings.good(fmt::format("{} completed, {} failed, {} tombstones", stats.completed.records,
@@ -153,6 +174,9 @@ int doctor(const DoctorOptions& options) {
     fmt::print(stderr, "einmal doctor: --store URL or --config FILE is needed\n");
     return 2;
   }
+  const auto server = examine_server(url);
+  if (!server) return complain("doctor", server.error());
+  examine(*server, findings);
   const SystemClock clock;
   SystemRandom random;
   StoreSettings settings;

@@ -40,6 +40,11 @@ Result<void> migrate_store(const std::string& url) {
   return {};
 }
 
+Result<std::vector<PostgresFinding>> examine_server(const std::string& url) {
+  if (!names_postgres(url)) return std::vector<PostgresFinding>{};
+  return doctor_postgres(url);
+}
+
 bool store_exists(const std::string& url) {
   return !url.starts_with(sqlite) || std::filesystem::exists(url.substr(sqlite.size()));
 }

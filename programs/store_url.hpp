@@ -3,9 +3,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "einmal/base/clock.hpp"
 #include "einmal/base/random.hpp"
+#include "einmal/postgres/doctor.hpp"
 #include "einmal/store/store.hpp"
 
 namespace einmal::programs {
@@ -24,6 +26,10 @@ Result<std::unique_ptr<Store>> open_store(const std::string& url, const StoreSet
 /// Makes a server's schema, or brings it up to date. Nothing to do for a file. Errors: those of
 /// migrate_postgres.
 Result<void> migrate_store(const std::string& url);
+
+/// What a server's settings do to the promise; nothing to say of a file. Errors: those of
+/// doctor_postgres.
+Result<std::vector<PostgresFinding>> examine_server(const std::string& url);
 
 /// Whether there is something to open: false only for a file that does not exist.
 bool store_exists(const std::string& url);

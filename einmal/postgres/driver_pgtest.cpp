@@ -401,10 +401,10 @@ TEST_F(Driver, WorksBehindAPoolerThatSharesSessionsAndKnowsThatItCannotListenThe
   if (geteuid() == 0) arguments.insert(arguments.end(), {"-u", "postgres"});
   arguments.push_back(folder.file("pgbouncer.ini"));
   test::ChildProcess pooler(arguments);
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(folder.file(".s.PGSQL.6432")); }))
-      << pooler.errors();
-  auto store =
-      open("host=" + folder.path().string() + " port=6432 user=postgres dbname=" + database.name());
+  const std::string conninfo =
+      "host=" + folder.path().string() + " port=6432 user=postgres dbname=" + database.name();
+  ASSERT_TRUE(eventually([&] { return PQping(conninfo.c_str()) == PQPING_OK; })) << pooler.errors();
+  auto store = open(conninfo);
   EXPECT_FALSE(store->capabilities().announces_changes);
   std::vector<std::unique_ptr<Asked>> asked;
   for (int i = 0; i < 200; ++i)
