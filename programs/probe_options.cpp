@@ -41,7 +41,10 @@ Result<probe::Milliseconds> milliseconds(const std::string& text) {
 
 void add_request(CLI::App& command, ProbeOptions& options) {
   auto& run = options.run;
-  add(command, "--target", run.target, probe::parse_target, "http://HOST:PORT of the API");
+  add(command, "--target", run.target, probe::parse_target, "http[s]://HOST[:PORT] of the API");
+  command.add_option("--ca", run.tls.ca,
+                     "PEM file of whom to trust, for https; default: the system");
+  command.add_flag("--insecure", run.tls.insecure, "Do not verify the certificate");
   add(command, "--request", run.request, probe::parse_operation,
       "What is sent, such as \"POST /orders\": it must succeed with any fresh key");
   add(command, "--body", run.body, body_text, "Its body: text, or @FILE");

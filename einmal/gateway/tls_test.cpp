@@ -1,11 +1,5 @@
-#include <openssl/ec.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
-
-#include <cstdio>
-
 #include "einmal/gateway/gateway_fixture.hpp"
+#include "einmal/testing/certificate.hpp"
 
 /// TLS on both sides: one gateway connects over TLS to another one that listens with TLS.
 
@@ -13,41 +7,6 @@ namespace einmal::test {
 namespace {
 
 using std::chrono::seconds;
-
-/// A self-signed certificate for `san` ("IP:127.0.0.1", "DNS:other.example") and its key.
-struct SelfSigned {
-  std::string certificate, key;
-};
-
-SelfSigned make_certificate(const TemporaryDirectory& directory, const std::string& name,
-                            const std::string& san) {
-  EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = X509_new();
-  X509_set_version(certificate, 2);
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-  X509_set_pubkey(certificate, key);
-  X509_NAME* subject = X509_get_subject_name(certificate);
-  X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
-                             reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
-  X509_set_issuer_name(certificate, subject);
-  X509_EXTENSION* alternative =
-      X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, san.c_str());
-  X509_add_ext(certificate, alternative, -1);
-  X509_EXTENSION_free(alternative);
-  X509_sign(certificate, key, EVP_sha256());
-  SelfSigned made{directory.file(name + ".pem"), directory.file(name + ".key")};
-  FILE* file = std::fopen(made.certificate.c_str(), "w");
-  PEM_write_X509(file, certificate);
-  std::fclose(file);
-  file = std::fopen(made.key.c_str(), "w");
-  PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
-  std::fclose(file);
-  X509_free(certificate);
-  EVP_PKEY_free(key);
-  return made;
-}
 
 class Tls : public GatewayTest {
  protected:
@@ -89,8 +48,8 @@ class Tls : public GatewayTest {
     return HttpClient(front_->port()).send(order(key, body));
   }
 
-  SelfSigned server_ = make_certificate(directory_, "server", "IP:127.0.0.1");
-  SelfSigned client_ = make_certificate(directory_, "client", "DNS:client.example");
+  SelfSigned server_ = make_certificate(directory_.file(""), "server", "IP:127.0.0.1");
+  SelfSigned client_ = make_certificate(directory_.file(""), "client", "DNS:client.example");
   GatewayConfig front_config_;
   std::unique_ptr<Store> front_store_;
   std::unique_ptr<Gateway> front_;
@@ -120,7 +79,7 @@ TEST_F(Tls, CarriesLargeBodiesBothWays) {
 }
 
 TEST_F(Tls, AnUpstreamThatCannotProveItsNameGetsNothing) {
-  const auto other = make_certificate(directory_, "other", "DNS:other.example");
+  const auto other = make_certificate(directory_.file(""), "other", "DNS:other.example");
   config_.tls->certificate = other.certificate;
   config_.tls->key = other.key;
   front_config_.upstream.tls.ca = other.certificate;
@@ -159,7 +118,7 @@ TEST_F(Tls, CallersByCertificate) {
 TEST_F(Tls, CertificatesAreReadAgainAtAReload) {
   start_both();
   EXPECT_EQ(send_through("K1").status, 201);
-  const auto renewed = make_certificate(directory_, "server", "IP:127.0.0.1");
+  const auto renewed = make_certificate(directory_.file(""), "server", "IP:127.0.0.1");
   EXPECT_TRUE(gateway_->reload(config_));
   stop_front();
   start_front();  // Trusts only the new certificate now.

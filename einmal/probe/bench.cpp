@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
+#include <list>
 #include <map>
 #include <thread>
 #include <utility>
@@ -66,7 +67,7 @@ Request Bench::slowed(Request request) const {
 Exchange Bench::open(int receive_buffer) {
   count_request();
   pause(options_.pace);
-  return Exchange(endpoint_, options_.timeout, receive_buffer);
+  return Exchange(route_, options_.timeout, receive_buffer);
 }
 
 Answer Bench::send(const Request& request) {
@@ -78,10 +79,10 @@ Answer Bench::send(const Request& request) {
 std::vector<Answer> Bench::send_at_once(const Request& request, std::size_t n) {
   const auto bytes = to_bytes(request);
   const auto most = std::string_view(bytes).substr(0, bytes.size() - 1);
-  std::vector<Exchange> exchanges;
+  std::list<Exchange> exchanges;
   for (std::size_t i = 0; i < n; ++i) {
     count_request();
-    exchanges.emplace_back(endpoint_, options_.timeout);
+    exchanges.emplace_back(route_, options_.timeout);
     exchanges.back().send(most);
   }
   for (auto& exchange : exchanges) exchange.send(std::string_view(bytes).substr(most.size()));
@@ -119,7 +120,7 @@ std::optional<long long> Bench::read_effects(std::string* why) {
   Answer answer;
   for (int attempt = 0; attempt < 3 && !answer.is_success(); ++attempt) {
     if (attempt > 0) pause(Milliseconds(100));
-    Exchange exchange(endpoint_, options_.timeout);
+    Exchange exchange(route_, options_.timeout);
     exchange.send(to_bytes(request));
     answer = exchange.read_answer(request.method);
   }
@@ -138,7 +139,7 @@ std::optional<long long> Bench::read_effects(std::string* why) {
 bool Bench::wait_until_up(Milliseconds wait) {
   const auto end = SteadyClock::now() + wait;
   while (SteadyClock::now() < end) {
-    if (Exchange(endpoint_, Milliseconds(500)).is_open()) return true;
+    if (Exchange(route_, Milliseconds(500)).is_open()) return true;
     pause(Milliseconds(50));
   }
   return false;

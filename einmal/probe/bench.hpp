@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "einmal/base/random.hpp"
@@ -35,8 +36,8 @@ struct Control {
 /// The target as scenarios see it: requests, effects and bounds.
 class Bench {
  public:
-  Bench(const Options& options, Endpoint endpoint, Random& random)
-      : options_(options), endpoint_(endpoint), random_(random) {}
+  Bench(const Options& options, Route route, Random& random)
+      : options_(options), route_(std::move(route)), random_(random) {}
 
   const Options& options() const { return options_; }
   Control control;
@@ -78,7 +79,7 @@ class Bench {
   void count_request() { ++sent_; }
 
   const Options& options_;
-  Endpoint endpoint_;
+  Route route_;
   Random& random_;
   std::size_t sent_ = 0;
 };

@@ -104,21 +104,41 @@ std::string to_chunked_bytes(const Request& request) {
   return bytes;
 }
 
-Exchange::Exchange(const Endpoint& endpoint, Milliseconds timeout, int receive_buffer)
+Exchange::Exchange(const Route& route, Milliseconds timeout, int receive_buffer)
     : timeout_(timeout) {
-  auto socket = Socket::connect(endpoint, timeout, receive_buffer);
-  if (socket)
-    socket_ = std::move(*socket);
-  else
+  auto socket = Socket::connect(route.endpoint, timeout, receive_buffer);
+  if (!socket) {
     problem_ = socket.error().message;
+    return;
+  }
+  socket_ = std::move(*socket);
+  if (!route.tls) return;
+  auto session = TlsSession::connect(socket_, route.host, *route.tls, timeout);
+  if (session) {
+    tls_ = std::move(*session);
+    return;
+  }
+  problem_ = session.error().message;
+  socket_.close();
 }
 
 bool Exchange::send(std::string_view bytes) {
-  return socket_.is_open() && socket_.write(bytes, timeout_);
+  if (!socket_.is_open()) return false;
+  return tls_ ? tls_->write(bytes, timeout_) : socket_.write(bytes, timeout_);
 }
 
-bool Exchange::answer_begins(Milliseconds wait) const {
-  return !early_.empty() || !socket_.is_open() || socket_.is_readable(wait);
+Incoming Exchange::read_some(Milliseconds wait, std::size_t limit) {
+  return tls_ ? tls_->read_some(wait, limit) : socket_.read_some(wait, limit);
+}
+
+bool Exchange::answer_begins(Milliseconds wait) {
+  if (!early_.empty() || !socket_.is_open()) return true;
+  return tls_ ? tls_->is_readable(wait) : socket_.is_readable(wait);
+}
+
+void Exchange::half_close() {
+  if (tls_) tls_->half_close();
+  socket_.half_close();
 }
 
 Answer Exchange::read_answer(std::string_view method, std::size_t piece, Milliseconds pause) {
@@ -133,7 +153,7 @@ Answer Exchange::read_answer(std::string_view method, std::size_t piece, Millise
   while (more) {
     const auto left =
         std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now());
-    auto next = socket_.read_some(std::max(left, Milliseconds(0)), piece);
+    auto next = read_some(std::max(left, Milliseconds(0)), piece);
     if (next.kind == Incoming::Kind::data) {
       early_ = std::move(next.bytes);
       more = reading.take(early_);
@@ -150,7 +170,7 @@ Answer Exchange::read_answer(std::string_view method, std::size_t piece, Millise
 }
 
 void Exchange::read_only(std::size_t bytes) {
-  if (socket_.is_open()) socket_.read_some(timeout_, bytes);
+  if (socket_.is_open()) read_some(timeout_, bytes);
 }
 
 }  // namespace einmal::probe

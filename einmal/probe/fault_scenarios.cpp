@@ -63,7 +63,7 @@ constexpr std::array<Moment, 4> moments{{{"as soon as it is sent", Moment::When:
                                          {"after its effect", Moment::When::effect_seen},
                                          {"as the answer comes", Moment::When::answer_begins}}};
 
-void wait_for(Bench& bench, Watch& watch, const Exchange& exchange, Moment::When when) {
+void wait_for(Bench& bench, Watch& watch, Exchange& exchange, Moment::When when) {
   switch (when) {
     case Moment::When::sent:
       return;

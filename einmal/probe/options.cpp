@@ -6,20 +6,25 @@ namespace einmal::probe {
 
 std::string Target::authority() const {
   const bool six = host.find(':') != std::string::npos;
-  return (six ? "[" + host + "]" : host) + (port == 80 ? "" : ":" + std::to_string(port));
+  return (six ? "[" + host + "]" : host) +
+         (port == (tls ? 443 : 80) ? "" : ":" + std::to_string(port));
 }
+
+std::string Target::origin() const { return (tls ? "https://" : "http://") + authority(); }
 
 Result<Target> parse_target(std::string_view url) {
   const auto bad = [&](std::string_view why) {
-    return failure(ErrorCode::invalid, std::string(why) + "; write http://HOST[:PORT][/BASE]");
+    return failure(ErrorCode::invalid, std::string(why) + "; write http[s]://HOST[:PORT][/BASE]");
   };
-  if (http::istarts_with(url, "https://"))
-    return bad("https is not spoken by the probe: put a local TLS terminator before it");
-  if (!http::istarts_with(url, "http://")) return bad("not an http URL");
-  url.remove_prefix(7);
+  Target target;
+  target.tls = http::istarts_with(url, "https://");
+  if (target.tls)
+    target.port = 443;
+  else if (!http::istarts_with(url, "http://"))
+    return bad("not an http URL");
+  url.remove_prefix(target.tls ? 8 : 7);
   const auto slash = url.find('/');
   auto authority = url.substr(0, slash);
-  Target target;
   if (slash != std::string_view::npos) target.base = std::string(url.substr(slash));
   while (target.base.ends_with('/')) target.base.pop_back();
   if (target.base.find_first_of("?# \t") != std::string::npos) return bad("a path only, no query");

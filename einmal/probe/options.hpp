@@ -8,20 +8,25 @@
 #include "einmal/base/error.hpp"
 #include "einmal/http/head.hpp"
 #include "einmal/probe/socket.hpp"
+#include "einmal/probe/tls.hpp"
 
 /// What the probe is told about the API under test. Every time is in milliseconds.
 
 namespace einmal::probe {
 
-/// http://HOST:PORT/BASE, taken apart.
+/// http://HOST:PORT/BASE or https://..., taken apart.
 struct Target {
+  bool tls = false;
   std::string host;
   std::uint16_t port = 80;
   std::string base;  ///< Path put before every target; empty or without a slash at its end.
 
+  /// HOST:PORT, without the port where it is the scheme's own.
   std::string authority() const;
+  /// Scheme and authority.
+  std::string origin() const;
 };
-/// Errors: invalid (not http://, no host, bad port).
+/// Errors: invalid (another scheme, no host, bad port).
 Result<Target> parse_target(std::string_view url);
 
 /// "METHOD /path", as --request and its kin are written.
@@ -35,6 +40,7 @@ Result<std::pair<std::string, std::string>> parse_header(std::string_view text);
 
 struct Options {
   Target target;
+  TlsChoice tls;  ///< For a target with TLS.
   Operation request;
   std::string body;
   http::HeaderLines headers;

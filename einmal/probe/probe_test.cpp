@@ -24,7 +24,7 @@ constexpr Milliseconds retention{400};
 
 Options options_for(const ModelServer& server) {
   Options options;
-  options.target = {"127.0.0.1", server.port(), ""};
+  options.target = {false, "127.0.0.1", server.port(), ""};
   options.request = {"POST", "/orders"};
   options.body = R"({"item":"tea","amount":3})";
   options.headers.add("X-Caller", "alice");
@@ -184,7 +184,7 @@ TEST(Probe, stops_sending_at_its_bound) {
 TEST(Probe, refuses_another_machine_unless_told_that_it_may) {
   SystemRandom random;
   Options options;
-  options.target = {"192.0.2.1", 80, ""};
+  options.target = {false, "192.0.2.1", 80, ""};
   options.request = {"POST", "/"};
   options.timeout = Milliseconds(50);
   const auto refused = run(options, random);
@@ -207,7 +207,7 @@ TEST(Probe, says_that_nothing_can_be_judged_when_the_request_itself_is_refused) 
 TEST(Probe, knows_its_scenarios_by_name) {
   SystemRandom random;
   Options options;
-  options.target = {"127.0.0.1", 1, ""};
+  options.target = {false, "127.0.0.1", 1, ""};
   options.request = {"POST", "/"};
   options.only = {"repeatd"};
   EXPECT_THAT(run(options, random).error().message, HasSubstr("repeatd"));
@@ -258,8 +258,12 @@ TEST(ProbeOptions, reads_targets) {
   ASSERT_TRUE(six);
   EXPECT_EQ(six->host, "::1");
   EXPECT_EQ(six->authority(), "[::1]:81");
+  const auto secure = parse_target("https://shop.example");
+  ASSERT_TRUE(secure);
+  EXPECT_EQ(secure->port, 443);
+  EXPECT_EQ(secure->origin(), "https://shop.example");
   for (const auto* bad : {"", "localhost", "ftp://a", "http://", "http://a:0", "http://a:b",
-                          "http://u@a", "http://a/?q", "https://a", "http://a:70000"}) {
+                          "http://u@a", "http://a/?q", "wss://a", "http://a:70000"}) {
     EXPECT_FALSE(parse_target(bad)) << bad;
   }
 }

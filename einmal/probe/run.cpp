@@ -103,11 +103,17 @@ Result<Report> run(const Options& options, Random& random, const Progress& progr
                    "--target: " + options.target.host +
                        " is another machine; the probe makes real effects there: say "
                        "--yes-this-host if it is yours to test");
-  Bench bench(options, *endpoint, random);
+  Route route{*endpoint, options.target.host, std::nullopt};
+  if (options.target.tls) route.tls = options.tls;
+  // Before anything else: a certificate that is not trusted is no verdict on anything.
+  const Exchange first(route, options.timeout);
+  if (!first.is_open())
+    return failure(ErrorCode::unavailable, "the target does not answer: " + first.problem());
+  Bench bench(options, std::move(route), random);
   if (auto learned = learn(bench); !learned) return pass_on(learned);
   Report report;
-  report.target = options.request.method + " http://" + options.target.authority() +
-                  options.target.base + options.request.path;
+  report.target = options.request.method + " " + options.target.origin() + options.target.base +
+                  options.request.path;
   report.control = describe(bench.control);
   for (const auto& scenario : all_scenarios()) {
     if (!is_chosen(options, scenario.name)) continue;

@@ -6,10 +6,10 @@ namespace einmal::probe {
 
 namespace {
 
-constexpr std::string_view field = "draft-ietf-httpapi-idempotency-key-header-07";
-constexpr std::string_view field_2_1 = "draft-ietf-httpapi-idempotency-key-header-07, 2.1 and 2.2";
-constexpr std::string_view field_2_6 = "draft-ietf-httpapi-idempotency-key-header-07, 2.6";
-constexpr std::string_view field_2_7 = "draft-ietf-httpapi-idempotency-key-header-07, 2.7";
+constexpr std::string_view field = "draft-ietf-httpapi-idempotency-key-header";
+constexpr std::string_view field_2_1 = "draft-ietf-httpapi-idempotency-key-header, 2.1 and 2.2";
+constexpr std::string_view field_2_6 = "draft-ietf-httpapi-idempotency-key-header, 2.6";
+constexpr std::string_view field_2_7 = "draft-ietf-httpapi-idempotency-key-header, 2.7";
 constexpr std::string_view retries = "RFC 9110, 9.2.2: a client may repeat what is idempotent";
 
 constexpr std::array scenarios{
@@ -41,13 +41,15 @@ constexpr std::array scenarios{
              "are refused; nothing is cut off.",
              field_2_1, key_long},
     Scenario{"key-odd", "Keys that differ in case, zeros, wildcards, escapes or quotes stay two.",
-             "field-reports of collations and patterns; keys are opaque, draft 2.2", key_odd},
+             "draft-ietf-httpapi-idempotency-key-header, 2.2 and 5 (injection)", key_odd},
     Scenario{"key-repeated", "A request with two key lines, equal or not, is refused.",
-             "RFC 9110, 5.3; RFC 8941, 4.2: a second line is not an Item", key_repeated},
+             "draft-ietf-httpapi-idempotency-key-header, 2.1; RFC 8941, 4.2: not an Item",
+             key_repeated},
     Scenario{"key-quoted", "A key in quotes is taken, and works as a key.", field_2_1, key_quoted},
     Scenario{"other-caller",
              "The same key from --other-caller: a request of its own, no foreign result, no hint.",
-             "draft section 5 (security): keys are scoped to the client", other_caller},
+             "draft-ietf-httpapi-idempotency-key-header, 5: a key composed with the client",
+             other_caller},
     Scenario{"other-operation",
              "The same key on --other-request: a result of its own or a refusal.", field,
              other_operation},
@@ -106,7 +108,7 @@ constexpr std::array scenarios{
     Scenario{"retention-over",
              "Window 8: within --retention a replay; after it the key comes eight times at once: "
              "one new effect at most.",
-             "draft 2.3: the expiry of keys is published", retention_over},
+             "draft-ietf-httpapi-idempotency-key-header, 2.3", retention_over},
     Scenario{"crash",
              "Window 4: the target is killed (--crash-command) at four moments and started again "
              "(--start-command): one effect at most, no invented success.",

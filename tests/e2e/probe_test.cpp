@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "einmal/testing/certificate.hpp"
 #include "einmal/testing/process.hpp"
 #include "support/command.hpp"
 
@@ -45,14 +46,15 @@ class EinmalProbe : public ::testing::Test {
     if (pid > 1) ::kill(pid, SIGKILL);
   }
 
-  void configure(const std::string& listen) {
+  void configure(const std::string& listen, const std::string& more = {}) {
     std::ofstream(directory_.file("einmal.toml"))
         << "[gateway]\nlisten = \"" << listen << "\"\nupstream = \"" << shop_url_
         << "\"\n[store]\nurl = \"sqlite:" << directory_.file("einmal.db")
         << "\"\n[caller]\nsource = \"header:X-Caller\"\n[limits]\nwaiters_per_key = 32\n"
            "[defaults]\nin_flight = \"wait\"\nlease = \"2s\"\nretention = \"2s\"\n"
            "[[operation]]\nname = \"create-order\"\nmatch = \"POST /orders\"\n"
-           "[[operation]]\nname = \"pay\"\nmatch = \"POST /payments\"\n";
+           "[[operation]]\nname = \"pay\"\nmatch = \"POST /payments\"\n"
+        << more;
   }
 
   /// Starts the gateway as a start command would and waits until it listens; its URL.
@@ -133,6 +135,26 @@ TEST_F(EinmalProbe, lets_the_shop_behind_the_gateway_pass_everything) {
   EXPECT_THAT(ran.output, AllOf(HasSubstr("37 passed, 0 failed, 2 not judged"),
                                 ContainsRegex("stale-owner +not judged"),
                                 ContainsRegex("dependency-outage +not judged")));
+}
+
+TEST_F(EinmalProbe, speaks_tls_to_whom_it_trusts) {
+  const auto made = make_certificate(directory_.path().string(), "server", "IP:127.0.0.1");
+  configure("127.0.0.1:0",
+            "[tls]\ncertificate = \"" + made.certificate + "\"\nkey = \"" + made.key + "\"\n");
+  ChildProcess gateway(
+      {sibling_program("einmal"), "gateway", "--config", directory_.file("einmal.toml")});
+  const auto heard = url_of(gateway);
+  const auto url = "https://" + heard.substr(heard.rfind('/') + 1);
+  const auto unknown = probe(url);
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.errors, HasSubstr("certificate"));
+  EXPECT_EQ(probe(url, {"--insecure", "--only", "repeated"}).status, 0);
+  const auto ran = probe(url, {"--ca", made.certificate, "--skip", "failure-replayed"});
+  EXPECT_EQ(ran.status, 0) << ran.output << ran.errors;
+  EXPECT_THAT(
+      ran.output,
+      AllOf(HasSubstr("33 passed, 0 failed"), ContainsRegex("slow-reader +passed"),
+            ContainsRegex("answer-lost +passed"), ContainsRegex("client-half-closes +passed")));
 }
 
 TEST_F(EinmalProbe, writes_json_and_tells_strictly) {
