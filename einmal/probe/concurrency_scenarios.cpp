@@ -6,13 +6,22 @@ namespace einmal::probe {
 
 namespace {
 
+/// A race is lost now and then only: each round is another chance.
+constexpr int rounds = 4;
+
 Judgement at_once(Bench& bench, std::size_t n) {
-  const auto what = std::to_string(n) + " at once";
-  const auto request = bench.slowed(bench.keyed(bench.fresh_key()));
-  Watch watch(bench);
-  auto answers = bench.send_at_once(request, n);
-  for (auto& late : bench.settle(request)) answers.push_back(std::move(late));
-  return one_effect(bench, watch, answers, what + " and repeats until decided");
+  Judgement judgement;
+  for (int round = 1; round <= rounds; ++round) {
+    const auto request = bench.slowed(bench.keyed(bench.fresh_key()));
+    Watch watch(bench);
+    auto answers = bench.send_at_once(request, n);
+    for (auto& late : bench.settle(request)) answers.push_back(std::move(late));
+    judgement = one_effect(bench, watch, answers,
+                           "round " + std::to_string(round) + ", " + std::to_string(n) +
+                               " at once and repeats until decided");
+    if (judgement.verdict == Verdict::failed) break;
+  }
+  return judgement;
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ constexpr std::array scenarios{
              "9007199254740993 changed to ...992 is another request: refused, not replayed.",
              "RFC 8259, 6: numbers beyond double precision", json_big_integers},
     // At once
-    Scenario{"two-at-once", "Window 1: two copies released together: one effect, one result.",
+    Scenario{"two-at-once",
+             "Window 1: two copies released together, four rounds: one effect, one result.",
              field_2_6, two_at_once},
     Scenario{"many-at-once", "Window 1: the same with --concurrency copies.", field_2_6,
              many_at_once},
