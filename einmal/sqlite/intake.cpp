@@ -1,6 +1,7 @@
 #include "einmal/sqlite/intake.hpp"
 
 #include <chrono>
+#include <utility>
 
 namespace einmal::sqlite {
 
@@ -19,6 +20,8 @@ void CommandQueue::take(std::vector<Command*>& into, std::size_t limit) {
 }
 
 namespace {
+
+constexpr auto patience = std::chrono::milliseconds(1);
 
 enum class Route { claim, write, read };
 
@@ -45,9 +48,11 @@ void Intake::submit(Command& command) {
     if (route != Route::read && writer_waits_) {
       writer_waits_ = false;
       wake_writer = true;
-    } else if (reader_waits_ && (route == Route::read || (route == Route::claim && writer_away_))) {
+    } else if (reader_waits_ && route == Route::read) {
       reader_waits_ = false;
       wake_reader = true;
+    } else if (route == Route::claim && writer_away_) {
+      watch_claims();
     }
   }
   if (wake_writer) writer_wakes_.notify_one();
@@ -84,14 +89,22 @@ void Intake::wait_for_writes(Work& work, std::size_t limit, std::optional<Durati
 }
 
 void Intake::writer_goes_away() {
-  bool wake = false;
-  {
-    const std::lock_guard lock(mutex_);
-    writer_away_ = true;
-    wake = reader_waits_ && !claims_.empty() && !stopping_;
-    if (wake) reader_waits_ = false;
-  }
-  if (wake) reader_wakes_.notify_one();
+  const std::lock_guard lock(mutex_);
+  writer_away_ = true;
+  away_since_ = std::chrono::steady_clock::now();
+  if (!claims_.empty()) watch_claims();
+}
+
+// Under load the reader is woken once and then looks again by itself, which is cheaper than waking
+// it for every claim.
+void Intake::watch_claims() {
+  watched_ = true;
+  if (reader_waits_ && !reader_looks_again_) reader_wakes_.notify_one();
+}
+
+bool Intake::claims_wait_long() const {
+  return writer_away_ && !claims_.empty() && !stopping_ &&
+         std::chrono::steady_clock::now() - away_since_ >= patience;
 }
 
 void Intake::writer_is_back() {
@@ -101,16 +114,20 @@ void Intake::writer_is_back() {
 
 void Intake::wait_for_reads(Work& work, std::size_t limit, bool poll) {
   std::unique_lock lock(mutex_);
-  const auto ready = [this] {
-    return !reads_.empty() || (!claims_.empty() && writer_away_) || stopping_;
-  };
+  const auto ready = [this] { return !reads_.empty() || claims_wait_long() || stopping_; };
   while (!poll && !ready()) {
     reader_waits_ = true;
-    reader_wakes_.wait(lock);
+    reader_looks_again_ = std::exchange(watched_, false) || (writer_away_ && !claims_.empty());
+    if (reader_looks_again_) {
+      reader_wakes_.wait_for(lock, patience);
+    } else {
+      reader_wakes_.wait(lock);
+    }
   }
   reader_waits_ = false;
+  reader_looks_again_ = false;
   reads_.take(work.others, limit);
-  if (writer_away_ && !stopping_) claims_.take(work.claims, limit);
+  if (claims_wait_long()) claims_.take(work.claims, limit);
   work.stopping = stopping_ && work.others.empty();
   if (work.stopping && !poll) {
     reader_done_ = true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -24,9 +25,10 @@ class CommandQueue {
 
 /// Where commands wait for the two threads of the store.
 ///
-/// A claim goes to the writer while that one is free; while it is away (waiting for another
-/// process's lock or for a flush) the reader looks claims up, answers those that change nothing and
-/// forwards the others. So a replay waits for nobody's flush, and an idle store has one hop.
+/// A claim goes to the writer. When that one has been away (waiting for another process's lock or
+/// for a flush) for a millisecond, the reader looks claims up, answers those that change nothing
+/// and forwards the others. So a replay waits for nobody's slow flush, and with quick ones there is
+/// one hop and one look-up.
 class Intake {
  public:
   void submit(Command& command);
@@ -52,12 +54,18 @@ class Intake {
   void wake_writer();
 
  private:
+  void watch_claims();
+  bool claims_wait_long() const;
+
   std::mutex mutex_;
   std::condition_variable writer_wakes_, reader_wakes_;
   CommandQueue claims_, writes_, reads_;
   bool writer_waits_ = false;
   bool reader_waits_ = false;
+  bool reader_looks_again_ = false;  ///< Its wait ends by itself.
+  bool watched_ = false;             ///< Claims came while the writer was away: look again soon.
   bool writer_away_ = false;
+  std::chrono::steady_clock::time_point away_since_;
   bool nudged_ = false;
   bool stopping_ = false;
   bool reader_done_ = false;
