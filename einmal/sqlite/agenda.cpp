@@ -15,8 +15,9 @@ namespace {
 constexpr const char* range_sql = R"sql(
   SELECT max(id), count(*) FROM (SELECT id FROM record WHERE id > ?1 ORDER BY id LIMIT ?2))sql";
 
+// CROSS JOIN keeps the order as written: left to itself SQLite walks through every record.
 constexpr const char* overdue_sql = R"sql(
-  SELECT record.id FROM agenda_open JOIN record ON record.id = agenda_open.record
+  SELECT record.id FROM agenda_open CROSS JOIN record ON record.id = agenda_open.record
   WHERE lease_end IS NOT NULL AND
     ((lease_boot <> ?2 OR lease_end <= ?1) AND on_lease_expiry = 1
      OR lease_boot = ?2 AND lease_end - lease > ?1)
