@@ -188,7 +188,8 @@ class HandWritten {
         "INSERT INTO record (id, scope_digest, scope_nth, namespace, caller, operation, key, "
         "operation_id, findable_by_id, state, generation, owner, attempts, profile, fingerprint, "
         "lease, on_lease_expiry, retention, after_expiry, tombstone, lease_end, lease_boot, cause, "
-        "settled_by, created, claimed, result_bytes) VALUES (?7, ?1, 0, ?2, ?3, ?4, ?5, ?6, 1, 1, ?7, "
+        "settled_by, created, claimed, result_bytes) VALUES (?7, ?1, 0, ?2, ?3, ?4, ?5, ?6, 1, 1, "
+        "?7, "
         "?8, 1, 1, ?9, "
         "30000000, 1, 86400000000, 1, 2592000000000, ?10, ?11, 0, 0, ?12, ?12, 0)");
     result_ = prepare(

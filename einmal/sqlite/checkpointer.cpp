@@ -6,16 +6,28 @@ namespace einmal::sqlite {
 
 using sqlite_file::Connection;
 
+namespace {
+constexpr int most_runs = 5;
+constexpr std::size_t little = 1u << 20;
+}  // namespace
+
 void Checkpointer::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     wakes_.wait(lock, [this] { return wanted_ || stopping_; });
     if (stopping_) break;
-    lock.unlock();
-    checkpoint();
-    lock.lock();
+    // Near its limit the WAL is chased, and the file flushed, so that little is left for the writer
+    // to copy when it starts the WAL again, since everybody waits for that.
+    const bool near = copied_at_ >= how_.options.wal_limit_bytes;
+    for (int run = 0; run < (near ? most_runs : 1) && !stopping_; ++run) {
+      if (run > 0 && wal_bytes_ <= copied_at_ + little) break;
+      if (run > 0) copied_at_ = wal_bytes_;
+      lock.unlock();
+      checkpoint(near);
+      lock.lock();
+    }
     wanted_ = false;
-    last_run_is_near_ = copied_at_ >= how_.options.wal_limit_bytes;
+    last_run_is_near_ = near;
   }
   lock.unlock();
   drop_file();
@@ -29,6 +41,7 @@ void Checkpointer::stop() {
 
 void Checkpointer::wal_has(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
+  wal_bytes_ = bytes;
   if (bytes < copied_at_) copied_at_ = 0;  // it has started from its beginning
   if (wanted_ || bytes < copied_at_ + how_.options.checkpoint_bytes) return;
   copied_at_ = bytes;
@@ -55,7 +68,7 @@ void Checkpointer::drop_file() {
 }
 
 // A failure here costs nothing but a longer WAL; the writer meets the same disk and reports it.
-void Checkpointer::checkpoint() {
+void Checkpointer::checkpoint(bool near) {
   const std::lock_guard lock(file_mutex_);
   if (!connection_) {
     sqlite_file::ConnectionOptions options;
@@ -69,6 +82,7 @@ void Checkpointer::checkpoint() {
     connection_ = std::move(*opened);
   }
   static_cast<void>(connection_->checkpoint(Connection::CheckpointMode::passive));
+  if (near) static_cast<void>(connection_->sync_database());
 }
 
 }  // namespace einmal::sqlite

@@ -29,7 +29,7 @@ class Checkpointer {
   void drop_file();
 
  private:
-  void checkpoint();
+  void checkpoint(bool near);
 
   const OpenFile how_;
   Random& random_;
@@ -37,6 +37,7 @@ class Checkpointer {
   std::condition_variable wakes_;
   bool wanted_ = false;
   bool stopping_ = false;
+  std::size_t wal_bytes_ = 0;      ///< As the writer said last.
   std::size_t copied_at_ = 0;      ///< WAL size at the begin of the last run.
   bool last_run_is_near_ = false;  ///< A run has ended with the WAL over its limit.
 

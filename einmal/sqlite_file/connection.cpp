@@ -237,6 +237,15 @@ Result<Connection::Checkpoint> Connection::checkpoint(CheckpointMode mode) {
   return failure(why.code, why.message);
 }
 
+Result<void> Connection::sync_database() {
+  sqlite3_file* file = nullptr;
+  int code = sqlite3_file_control(handle_, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (code == SQLITE_OK) code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+  if (code == SQLITE_OK) return {};
+  const Error why = error(code, "flush the database file");
+  return failure(why.code, why.message);
+}
+
 Error Connection::error(int result_code, std::string_view doing) const {
   const int primary = result_code & 0xff;
   return {code_of(primary),

@@ -82,6 +82,10 @@ class Connection {
   /// wait up to busy_limit and let the WAL start from its beginning again.
   Result<Checkpoint> checkpoint(CheckpointMode mode);
 
+  /// Flushes the database file, whatever checkpoints wrote to it. A complete checkpoint does so
+  /// itself, and then finds less to wait for.
+  Result<void> sync_database();
+
   /// The failure behind the last call on this connection: what was being done, the path, what to
   /// do.
   Error error(int result_code, std::string_view doing) const;

@@ -49,7 +49,8 @@ TEST_F(Pressure, ten_thousand_idle_connections_take_little_memory_and_no_time) {
   constexpr std::size_t limit_kib = 128 * 1024;
   open({.limits = "connections = 20000\n"});
   auto clients = connect(n);
-  EXPECT_EQ(send(order("warm")).status, 201);  // What follows replays: nobody waits, none is told to.
+  EXPECT_EQ(send(order("warm")).status,
+            201);  // What follows replays: nobody waits, none is told to.
   for (auto& client : clients) client->send(order("warm"));
   for (auto& client : clients) ASSERT_EQ(client->read_answer().status / 100, 2);
   // A connection that idles gives its buffers back: memory sinks below the limit and stays there.
