@@ -267,12 +267,12 @@ void Dispatcher::sleep() {
   for (const auto& lane : lanes_) watch(lane.get());
   watch(slow_lane_.get());
   watch(news_.lane());
-  const auto woken_up = Pace::now();
+  // By the clock of the last look at the queues: what has become ready since was not seen by it.
   for (const Queue* queue : {&batched_, &reads_, &slow_}) {
     for (const Waiting& waiting : *queue) {
       // Others are ready and wait for a lane, whose descriptor will tell.
-      if (waiting.not_before > woken_up) at(waiting.not_before);
-      if (waiting.since + options_.patience > woken_up) at(waiting.since + options_.patience);
+      if (waiting.not_before > looked_) at(waiting.not_before);
+      if (waiting.since + options_.patience > looked_) at(waiting.since + options_.patience);
     }
   }
   {
@@ -305,12 +305,18 @@ bool Dispatcher::fast_lanes_are_down() const {
 }
 
 void Dispatcher::give_work() {
+  looked_ = Pace::now();
+  // A lane may be done before `run` returns, and have put back what failed: as long as it is idle
+  // and something is ready it goes on, since nothing would wake it later.
   for (const auto& lane : lanes_) {
-    if (lane->state() != Lane::State::idle) continue;
-    auto train = next_train();
-    if (!train.empty()) lane->run(std::move(train));
+    while (lane->state() == Lane::State::idle) {
+      auto train = next_train();
+      if (train.empty()) break;
+      lane->run(std::move(train));
+    }
   }
-  if (slow_lane_->state() == Lane::State::idle) give_single(*slow_lane_, slow_);
+  while (slow_lane_->state() == Lane::State::idle && give_single(*slow_lane_, slow_)) {
+  }
 }
 
 /// Look-ups, each by itself, and behind them one transaction.
@@ -329,14 +335,13 @@ std::vector<std::unique_ptr<Errand>> Dispatcher::next_train() {
 
 std::unique_ptr<Errand> Dispatcher::next_batch() {
   std::vector<Waiting> claims, events;
-  const auto now = Pace::now();
   Queue later;
   while (!batched_.empty() && claims.size() + events.size() < options_.max_batch) {
     const Waiting waiting = batched_.front();
     const bool first = claims.empty() && events.empty();
     if (waiting.alone && !first) break;
     batched_.pop_front();
-    if (waiting.not_before > now) {
+    if (waiting.not_before > looked_) {
       later.push_back(waiting);
       continue;
     }
@@ -348,11 +353,10 @@ std::unique_ptr<Errand> Dispatcher::next_batch() {
   return std::make_unique<Batch>(*this, std::move(claims), std::move(events));
 }
 
-void Dispatcher::give_single(Lane& lane, Queue& queue) {
-  const auto now = Pace::now();
+bool Dispatcher::give_single(Lane& lane, Queue& queue) {
   const auto ready = std::find_if(queue.begin(), queue.end(),
-                                  [&](const Waiting& each) { return each.not_before <= now; });
-  if (ready == queue.end()) return;
+                                  [&](const Waiting& each) { return each.not_before <= looked_; });
+  if (ready == queue.end()) return false;
   const Waiting waiting = *ready;
   queue.erase(ready);
   std::vector<std::unique_ptr<Errand>> train;
@@ -360,6 +364,7 @@ void Dispatcher::give_single(Lane& lane, Queue& queue) {
       *this, waiting,
       single_statements(waiting.command->request(), machine(), options_.audit_retention)));
   lane.run(std::move(train));
+  return true;
 }
 
 void Dispatcher::refuse_what_waited_too_long() {
@@ -371,10 +376,9 @@ void Dispatcher::refuse_what_waited_too_long() {
 }
 
 void Dispatcher::refuse(Queue& queue, const Error& why) {
-  const auto now = Pace::now();
   Queue kept, refused;
   for (const Waiting& waiting : queue)
-    (now - waiting.since >= options_.patience ? refused : kept).push_back(waiting);
+    (looked_ - waiting.since >= options_.patience ? refused : kept).push_back(waiting);
   queue = std::move(kept);
   for (const Waiting& waiting : refused) answer(waiting, failure(why.code, why.message));
 }

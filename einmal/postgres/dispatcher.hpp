@@ -52,7 +52,7 @@ class Dispatcher {
   void refuse(Queue& queue, const Error& why);
   std::unique_ptr<Errand> next_batch();
   std::vector<std::unique_ptr<Errand>> next_train();
-  void give_single(Lane& lane, Queue& queue);
+  bool give_single(Lane& lane, Queue& queue);
   bool finished() const;
 
   Queue& queue_of(const Command& command);
@@ -82,6 +82,7 @@ class Dispatcher {
   std::set<Digest> known_profiles_;
   std::uint64_t highest_generation_ = 0;
   std::optional<Error> broken_;  ///< The store went back in time: no claim any more.
+  Pace::time_point looked_;      ///< When the queues were gone through last.
   bool last_call_ = false;
   std::thread thread_;
 };
