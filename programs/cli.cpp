@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "einmal/gateway/config_file.hpp"
 #include "probe_options.hpp"
+#include "request_options.hpp"
 
 namespace einmal::programs {
 
@@ -39,6 +40,7 @@ struct Options {
   MigrateOptions migrate;
   DoctorOptions doctor;
   ProbeOptions probe;
+  RequestOptions request;
   int exit_code = 0;
 };
 
@@ -188,6 +190,7 @@ int run(int argc, char** argv, Observer& observer) {
   add_records(app, all);
   add_maintenance(app, all);
   add_probe(app, all.probe, all.exit_code);
+  add_request(app, all.request, all.exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "einmal/base/clock.hpp"
+#include "einmal/client/client.hpp"
 #include "einmal/engine/observer.hpp"
 #include "einmal/gateway/config.hpp"
 #include "einmal/probe/options.hpp"
@@ -110,6 +111,21 @@ struct ProbeOptions {
 /// Tests an API from outside. 1: a scenario failed, or the target does not serve the request at
 /// all.
 int probe(const ProbeOptions& options);
+
+struct RequestOptions {
+  client::Request request;
+  client::ClientOptions client;
+  client::CurlOptions curl;
+  std::string intent;   ///< Empty: one of its own for this call.
+  std::string journal;  ///< Empty: the user's, see default_journal.
+  std::string output;   ///< Where the answer's body goes; empty: standard output.
+  std::string forget;   ///< Intent, or #NUMBER of a damaged record.
+  bool pending = false, resume = false, json_output = false, silent = false;
+};
+/// Sends one request under an intent until its outcome is known, or looks after what is open.
+/// Returns 0 succeeded or replayed, 3 refused for good, 4 outcome unknown, key kept, 5 not
+/// attempted; 1 the journal cannot be used, 2 usage error.
+int request(RequestOptions options);
 
 struct DoctorOptions {
   std::string store, config;
