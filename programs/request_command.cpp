@@ -109,10 +109,8 @@ std::string in_words(const Outcome& outcome) {
   line += fmt::format(", key {}", outcome.key);
   if (!outcome.detail.empty()) line += fmt::format("; last: {}", outcome.detail);
   if (outcome.verdict.index() >= 3)
-    line += fmt::format(
-        "\neinmal request: the intent is kept; again: einmal request --resume "
-        "--intent '{}'",
-        outcome.intent);
+    line += "\neinmal request: the intent is kept; again: einmal request --resume --intent " +
+            shell_word(outcome.intent);
   return line;
 }
 
