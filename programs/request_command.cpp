@@ -284,7 +284,15 @@ class RequestCommand {
       const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
       if (error == std::errc() && end == name.data() + name.size()) id = number;
     }
+    std::optional<client::IntentLock> lock;
     if (!id) {
+      auto taken = client::IntentLock::try_take(journal_->path(), name);
+      if (!taken) return complain(taken.error());
+      if (!*taken) {
+        fmt::print(stderr, "einmal request: --forget: another process is at work on this intent\n");
+        return 1;
+      }
+      lock = std::move(*taken);
       auto found = journal_->find(name);
       if (!found) return complain(found.error());
       if (*found) id = (*found)->id;

@@ -170,7 +170,7 @@ class BehaviourCase {
     if (const auto delay = number(step, "delay_ms", 0); delay != 0) {
       auto gate = std::make_shared<test::Gate>();
       delays_.push_back(std::async(std::launch::async, [gate, delay] {
-        std::this_thread::sleep_for(milliseconds(delay));
+        std::promise<void>().get_future().wait_for(milliseconds(delay));  // the script's own time
         gate->open();
       }));
       play.wait(gate);

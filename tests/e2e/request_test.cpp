@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 
+#include "einmal/testing/certificate.hpp"
 #include "support/command.hpp"
 #include "support/gateway.hpp"
 
@@ -206,6 +207,38 @@ TEST_F(EinmalRequest, WhereNobodyListensItIsFiveAndTheIntentStaysOpen) {
   EXPECT_EQ(request({"--forget", "one"}).status, 0);
   EXPECT_EQ(request({"--pending"}).output, "");
   EXPECT_EQ(request({"--forget", "one"}).status, 1);
+}
+
+TEST_F(EinmalRequest, SpeaksTlsToWhomItTrustsAndSendsNothingToOthers) {
+  const auto made = make_certificate(directory_.path().string(), "server", "IP:127.0.0.1");
+  GatewaySetup setup;
+  setup.store_lines =
+      "[tls]\ncertificate = \"" + made.certificate + "\"\nkey = \"" + made.key + "\"\n";
+  open(setup);
+  const std::string url = "https://127.0.0.1:" + std::to_string(gateway_->port()) + "/orders";
+  const Ran stranger = post(url, {"-H", "X-Caller: alice", "--intent", "one"});
+  EXPECT_EQ(stranger.status, 5) << stranger.errors;
+  EXPECT_THAT(stranger.errors, HasSubstr("not attempted (unreachable), 1 attempt,"));
+  EXPECT_EQ(upstream_.begun(), 0U);
+  const Ran known =
+      post(url, {"-H", "X-Caller: alice", "--intent", "one", "--cacert", made.certificate});
+  EXPECT_EQ(known.status, 0) << known.errors;
+  EXPECT_EQ(upstream_.count(), 1U);
+}
+
+TEST_F(EinmalRequest, AnIntentAtWorkCannotBeForgotten) {
+  auto gate = std::make_shared<Gate>();
+  upstream_.next(Play().wait(gate).answer(201, "made"));
+  ChildProcess working({sibling_program("einmal"), "request", "--journal", journal(), "--proxy", "",
+                        "POST", upstream_url(), "--json", "{}", "--intent", "one"});
+  ASSERT_TRUE(upstream_.wait_for(1));
+  const Ran refused = request({"--forget", "one"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.errors, HasSubstr("at work"));
+  gate->open();
+  const auto exit = working.wait_for_exit();
+  EXPECT_TRUE(exit && exit->status == 0);
+  EXPECT_EQ(request({"--forget", "one"}).status, 0);
 }
 
 TEST_F(EinmalRequest, SpeaksWithPlainStripeLikeServers) {

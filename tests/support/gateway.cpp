@@ -39,7 +39,7 @@ void GatewayProcess::start(ChildProcess::Environment environment) {
     command.insert(command.begin(), {"/bin/sh", "-c", limit});
   }
   process_ = std::make_unique<ChildProcess>(std::move(command), std::move(environment));
-  const auto line = process_->wait_for_line("listening on http://");
+  const auto line = process_->wait_for_line("listening on http");
   if (!line) throw std::runtime_error("the gateway did not start: " + process_->errors());
   const auto digits = line->substr(line->rfind(':') + 1);
   port_ = 0;
