@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <limits>
 #include <memory>
 #include <new>
@@ -95,6 +96,33 @@ Decoder decoder_of(std::string_view coding) {
   return nullptr;
 }
 
+Bytes compress_gzip(BytesView body) {
+  z_stream stream{};
+  constexpr int memory_level = 8;
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, gzip_window, memory_level,
+                   Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
+  Bytes out(deflateBound(&stream, body.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(body.data()));
+  stream.avail_in = static_cast<uInt>(body.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const int result = deflate(&stream, Z_FINISH);
+  assert(result == Z_STREAM_END && "deflateBound bounds one call");
+  static_cast<void>(result);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+Bytes compress_zstd(BytesView body) {
+  Bytes out(ZSTD_compressBound(body.size()), '\0');
+  const std::size_t size = ZSTD_compress(out.data(), out.size(), body.data(), body.size(), 1);
+  if (ZSTD_isError(size)) throw std::bad_alloc();
+  out.resize(size);
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> content_codings(const http::HeaderLines& headers) {
@@ -127,6 +155,11 @@ Decoding decode_body(const std::vector<std::string>& codings, BytesView body, st
   }
   out = std::move(stage);
   return Decoding::decoded;
+}
+
+Bytes encode_body(std::string_view coding, BytesView body) {
+  assert((coding == "gzip" || coding == "zstd") && body.size() <= std::numeric_limits<uInt>::max());
+  return coding == "zstd" ? compress_zstd(body) : compress_gzip(body);
 }
 
 }  // namespace einmal

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "einmal/base/bytes.hpp"
@@ -24,5 +25,9 @@ enum class Decoding : std::uint8_t {
 /// at most `limit` bytes.
 Decoding decode_body(const std::vector<std::string>& codings, BytesView body, std::size_t limit,
                      Bytes& out);
+
+/// The body in one coding, gzip or zstd, at the fastest level. decode_body gives it back to the
+/// byte.
+Bytes encode_body(std::string_view coding, BytesView body);
 
 }  // namespace einmal

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "einmal/fingerprint/content_coding.hpp"
-#include "einmal/fingerprint/fingerprint.hpp"
 #include "einmal/gateway/cors.hpp"
-#include "einmal/http/negotiation.hpp"
+#include "einmal/gateway/representation.hpp"
 #include "einmal/http/replay_headers.hpp"
 
 namespace einmal::gateway {
@@ -20,9 +18,6 @@ Async<> answer_problem(ClientConnection& client, const http::Problem& problem) {
 }
 
 namespace {
-
-/// What a decoded body may take at most.
-constexpr std::size_t decoded_limit = default_max_decoded_body;
 
 bool speaks_of_caching(const http::HeaderLine& line) {
   constexpr std::array<std::string_view, 6> names = {"Cache-Control", "Expires",       "Pragma",
@@ -62,26 +57,6 @@ Async<> answer_not_kept(ClientConnection& client, const Record& record) {
 
 }  // namespace
 
-bool make_acceptable(const http::HeaderLines& request, http::HeaderLines& headers, Bytes& body) {
-  const auto codings = content_codings(headers);
-  if (codings.empty()) return true;
-  const http::AcceptEncoding accepted(request);
-  const auto acceptable = [&](const std::string& coding) { return accepted.accepts(coding); };
-  if (std::all_of(codings.begin(), codings.end(), acceptable)) return true;
-  Bytes decoded;
-  if (!body.empty() && decode_body(codings, body, decoded_limit, decoded) != Decoding::decoded)
-    return false;
-  body = std::move(decoded);
-  headers.remove("Content-Encoding");
-  headers.remove("Content-MD5");
-  headers.remove("Content-Digest");
-  // The bytes are other bytes now: a strong validator would lie (RFC 9110 section 8.8.1).
-  if (const auto tag = headers.first("ETag"); tag && !tag->empty() && tag->front() == '"')
-    headers.set("ETag", "W/" + std::string(*tag));
-  if (!headers.has_token("Vary", "Accept-Encoding")) headers.add("Vary", "Accept-Encoding");
-  return true;
-}
-
 Async<> answer_replay(ClientConnection& client, const http::HeaderLines& request,
                       const Record& record, const ReplayAs& as) {
   const StoredResult& result = *record.result;
@@ -90,18 +65,15 @@ Async<> answer_replay(ClientConnection& client, const http::HeaderLines& request
     co_return;
   }
   http::ResponseHead head = replay_head(client, record, as);
-  Bytes decoded;
-  std::string_view body = result.body;
-  if (head.headers.has("Content-Encoding")) {
-    decoded = result.body;
-    if (!make_acceptable(request, head.headers, decoded)) {
-      http::Problem problem(http::Reason::not_acceptable);
-      problem.recorded_status = result.status;
-      problem.expires = record.expires;
-      co_await answer_problem(client, problem);
-      co_return;
-    }
-    body = decoded;
+  BytesView body = result.body;
+  Bytes changed;
+  const bool compress = client.settings().config.compress;
+  if (!fit_to_client(request, head.status, compress, head.headers, body, changed)) {
+    http::Problem problem(http::Reason::not_acceptable);
+    problem.recorded_status = result.status;
+    problem.expires = record.expires;
+    co_await answer_problem(client, problem);
+    co_return;
   }
   if (head.status != 204 && head.status != 304)
     head.headers.add("Content-Length", std::to_string(body.size()));

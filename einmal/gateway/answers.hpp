@@ -28,10 +28,6 @@ struct ReplayAs {
 Async<> answer_replay(ClientConnection& client, const http::HeaderLines& request,
                       const Record& record, const ReplayAs& as);
 
-/// Makes the body acceptable to a client that sent these lines: decodes it where its
-/// Content-Encoding is not accepted. False: the coding cannot be undone.
-bool make_acceptable(const http::HeaderLines& request, http::HeaderLines& headers, Bytes& body);
-
 /// URL of an operation's resource at this gateway.
 std::string operation_url(const OperationId& id);
 

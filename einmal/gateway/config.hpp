@@ -244,6 +244,8 @@ struct GatewayConfig {
   UnmatchedKey unmatched_key = UnmatchedKey::pass;
   std::optional<std::string> documentation;  ///< Base URL of problem types.
   Dialect dialect = Dialect::ietf;
+  /// Whether keyed answers are compressed for clients that accept it, see representation.hpp.
+  bool compress = true;
   std::optional<CorsConfig> cors;
   std::vector<OperationConfig> operations;
   /// Used while `operations` is empty: OperationConfig::built_in with what [defaults] says.

@@ -103,7 +103,9 @@ std::vector<Setting<GatewayConfig>> gateway_settings() {
           "documentation", [](auto& c) -> auto& { return c.documentation; })
       .choice(
           "dialect", [](auto& c) -> auto& { return c.dialect; },
-          std::vector<Choice<Dialect>>{{"ietf", Dialect::ietf}, {"stripe", Dialect::stripe}});
+          std::vector<Choice<Dialect>>{{"ietf", Dialect::ietf}, {"stripe", Dialect::stripe}})
+      .flag(
+          "compress", [](auto& c) -> auto& { return c.compress; });
   return settings.list();
 }
 

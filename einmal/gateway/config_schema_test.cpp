@@ -101,6 +101,7 @@ std::vector<Bounds> gateway_bounds() {
            {"\"a\"", "\"https://a.test/problems\"", "\"ftp://a/\"", "\"https://a b/\"",
             "\"https://a/>/\""}),
       choice("gateway", "dialect", {"\"ietf\"", "\"stripe\""}),
+      {"gateway", "compress", {"true", "false"}, {"\"true\"", "1"}},
       text("tls", "certificate", {"\"a.pem\""}),
       text("tls", "key", {"\"a.pem\""}),
       text("tls", "client_ca", {"\"a.pem\""}),

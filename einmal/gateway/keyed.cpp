@@ -6,6 +6,7 @@
 #include "einmal/gateway/key_member.hpp"
 #include "einmal/gateway/keyed_request.hpp"
 #include "einmal/gateway/relay.hpp"
+#include "einmal/gateway/representation.hpp"
 #include "einmal/http/key_field.hpp"
 #include "einmal/http/negotiation.hpp"
 #include "einmal/http/target.hpp"
@@ -408,14 +409,18 @@ Async<> KeyedAnswer::pass_on(UpstreamAnswer answer) {
   if (!applied_.empty()) head.headers.add("Preference-Applied", applied_);
   const bool has_body = head.status != 204 && head.status != 304;
   if (!answer.rest) {
-    if (!make_acceptable(request_->head.headers, head.headers, answer.body)) {
+    const bool compress = client_.settings().config.compress;
+    BytesView body = answer.body;
+    Bytes changed;
+    if (!fit_to_client(request_->head.headers, head.status, compress, head.headers, body,
+                       changed)) {
       Problem problem(Reason::not_acceptable);
       co_await refuse(std::move(problem));
       co_return;
     }
     head.headers.remove("Content-Length");
-    if (has_body) head.headers.add("Content-Length", std::to_string(answer.body.size()));
-    co_await client_.answer(head, answer.body);
+    if (has_body) head.headers.add("Content-Length", std::to_string(body.size()));
+    co_await client_.answer(head, body);
     co_return;
   }
   co_await stream(answer);

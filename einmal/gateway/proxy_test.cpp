@@ -214,14 +214,6 @@ TEST_F(Proxying, BadChunksEndTheUpstreamsRequestToo) {
   EXPECT_EQ(upstream_.count(), 1U);
 }
 
-TEST_F(Proxying, TakesTheNextAddressWhereOneCannotBeConnectedTo) {
-  config_.upstream.addresses.insert(config_.upstream.addresses.begin(),
-                                    {false, {"127.0.0.1", refused_port()}});
-  start();
-  for (int i = 0; i < 6; ++i) EXPECT_EQ(get().status, 201);
-  for (int i = 0; i < 6; ++i) EXPECT_EQ(send_order("K" + std::to_string(i)).status, 201);
-}
-
 TEST_F(Proxying, QueuesForAConnectionWhereAllAreInUse) {
   config_.upstream.connections = 2;
   start();

@@ -1,3 +1,4 @@
+#include "einmal/fingerprint/content_coding.hpp"
 #include "einmal/gateway/gateway_fixture.hpp"
 
 /// What of an answer is kept, and how it comes back.
@@ -151,6 +152,84 @@ TEST_F(Replays, OfCodedAnswersAreDecodedForClientsThatDoNotTakeTheCoding) {
   EXPECT_EQ(send_order("K2").status, 406);
   EXPECT_EQ(send_order("K2").member("reason"), "not-acceptable");
   EXPECT_EQ(upstream_.effects("K2"), 1U);
+}
+
+TEST_F(Replays, OfTextAreCompressedForClientsThatPreferItAndAreTheSameBytesDecoded) {
+  start();
+  std::string text = "[";
+  for (int i = 0; i < 200; ++i) text += "{\"item\":\"\\u00e4-" + std::to_string(i) + "\"},";
+  text += "{}]";
+  upstream_.always(
+      Play().answer(201, text, {{"Content-Type", "application/json"}, {"ETag", "\"e\""}}));
+  const auto ask = [&](const std::string& accepted) {
+    auto request = order("K1");
+    if (!accepted.empty()) request.headers.emplace_back("Accept-Encoding", accepted);
+    return send(request);
+  };
+  // The first answer and its replays alike.
+  for (const std::string accepted :
+       {"gzip", "gzip", "zstd, gzip;q=0.9", "gzip, deflate, br, zstd"}) {
+    const auto coded = ask(accepted);
+    const auto coding = coded.header("Content-Encoding");
+    EXPECT_EQ(coding, accepted == "gzip" ? "gzip" : "zstd");
+    EXPECT_LT(coded.body.size(), text.size() / 2);
+    Bytes decoded;
+    EXPECT_EQ(decode_body({std::string(coding)}, coded.body, text.size(), decoded),
+              Decoding::decoded);
+    EXPECT_EQ(decoded, text);
+    EXPECT_EQ(coded.header("ETag"), "W/\"e\"");
+    EXPECT_EQ(coded.header("Vary"), "Accept-Encoding");
+    EXPECT_EQ(coded.header("Content-Length"), std::to_string(coded.body.size()));
+  }
+  for (const std::string accepted : {"", "identity", "gzip;q=0", "gzip;q=0.5, identity"}) {
+    const auto plain = ask(accepted);
+    EXPECT_EQ(plain.body, text) << accepted;
+    EXPECT_EQ(plain.headers.count("Content-Encoding"), 0U) << accepted;
+    EXPECT_EQ(plain.header("ETag"), "\"e\"") << accepted;
+    EXPECT_EQ(plain.header("Vary"), "Accept-Encoding") << accepted;
+  }
+  EXPECT_EQ(upstream_.count(), 1U);
+}
+
+TEST_F(Replays, AreNotCompressedWhereThatWouldChangeWhatTheAnswerSays) {
+  start();
+  const std::string text(5000, 't');
+  const HeaderList json = {{"Content-Type", "application/json"}};
+  const auto with = [&](const std::string& name, const std::string& value) {
+    HeaderList lines = json;
+    lines.emplace_back(name, value);
+    return Play().answer(201, text, lines);
+  };
+  std::vector<Play> plays = {
+      with("Cache-Control", "private, no-transform"),
+      with("Content-Digest", "sha-256=:AAAA:"),
+      with("Repr-Digest", "sha-256=:AAAA:"),
+      with("Signature", "sig1=:AAAA:"),
+      with("Content-Encoding", "x-own"),
+      Play().answer(206, text, json),
+      Play().answer(201, std::string(1023, 't'), json),
+      Play().answer(201, std::string(256 * 1024 + 1, 't'), json),
+      Play().answer(201, text, {{"Content-Type", "image/png"}}),
+      Play().answer(201, text),
+  };
+  for (std::size_t i = 0; i < plays.size(); ++i) {
+    upstream_.next(plays[i]);
+    auto request = order("K" + std::to_string(i));
+    request.headers.emplace_back("Accept-Encoding", "gzip, zstd, x-own");
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const auto answer = send(request);
+      EXPECT_EQ(answer.body.find_first_not_of('t'), std::string::npos) << i;
+      EXPECT_EQ(answer.header("Content-Encoding"), i == 4 ? "x-own" : "") << i;
+      EXPECT_EQ(answer.headers.count("Vary"), 0U) << i;
+    }
+  }
+  stop();
+  config_.compress = false;
+  start();
+  upstream_.next(Play().answer(201, text, json));
+  auto request = order("plain");
+  request.headers.emplace_back("Accept-Encoding", "gzip");
+  EXPECT_EQ(send(request).body, text);
 }
 
 TEST_F(Replays, MayBeTheCurrentRepresentationOfWhatWasMade) {

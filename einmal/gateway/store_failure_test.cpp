@@ -1,7 +1,11 @@
+#include <atomic>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <thread>
 
 #include "einmal/gateway/gateway_fixture.hpp"
+#include "einmal/testing/fault_vfs.hpp"
 
 /// A store that stalls or fails, before the claim and after the effect.
 
@@ -10,6 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::FaultVfs;
 
 /// Passes commands on to a store; claims, or the ends of attempts, stall or fail while it is told
 /// so.
@@ -161,6 +166,95 @@ TEST_F(StoreFailures, AfterTheEffectAreWrittenBeforeTheGatewayEnds) {
   start();
   EXPECT_EQ(send_order("K1").body, first.body);
   EXPECT_EQ(upstream_.effects("K1"), 1U);
+}
+
+/// A gateway on a file whose disk has ill days.
+class IllDisk : public GatewayTest {
+ protected:
+  ~IllDisk() override {
+    disk_.disarm();
+    stop();
+    file_.reset();
+  }
+  void start() {
+    SqliteOptions options;
+    options.vfs = disk_.name();
+    file_ = open_sqlite_store(directory_.file("einmal.db"), options, clock_, random_).value();
+    start_on(*file_);
+  }
+
+  FaultVfs disk_;
+  std::unique_ptr<Store> file_;
+};
+
+TEST_F(IllDisk, ThatBecameReadOnlyIs503AndIsUsedAgainWithoutARestart) {
+  operation().store_grace = milliseconds(300);
+  start();
+  const auto first = send_order("before");
+  EXPECT_EQ(first.header("Idempotency-Status"), "executed");
+  for (const auto operation : {FaultVfs::Operation::write, FaultVfs::Operation::sync}) {
+    disk_.arm({operation, FaultVfs::Kind::io_error, 1, true, FaultVfs::File::any});
+    const auto begun = upstream_.begun();
+    const std::string kind = std::to_string(static_cast<int>(operation));
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 5; ++i) {
+      clients.emplace_back([&, i] {
+        const auto refused = send_order("K" + kind + std::to_string(i));
+        EXPECT_EQ(refused.status, 503);
+        EXPECT_EQ(refused.member("reason"), "store-unavailable");
+        EXPECT_FALSE(refused.header("Retry-After").empty());
+      });
+    }
+    for (auto& client : clients) client.join();
+    EXPECT_EQ(upstream_.begun(), begun) << "nothing was forwarded";
+    // What needs no write is answered all the while.
+    EXPECT_EQ(send_order("before").body, first.body);
+    disk_.disarm();
+    for (int i = 0; i < 5; ++i) {
+      HttpAnswer answer;
+      EXPECT_TRUE(eventually([&] {
+        answer = send_order("K" + kind + std::to_string(i));
+        return answer.status == 201;
+      }));
+      EXPECT_EQ(answer.header("Idempotency-Status"), "executed") << "the refusal left no claim";
+    }
+  }
+}
+
+TEST_F(IllDisk, ThatTakesTwoSecondsACommitLosesNothingAndRunsNothingTwice) {
+  constexpr std::size_t n = 64;
+  start();
+  disk_.arm({FaultVfs::Operation::sync, FaultVfs::Kind::stall, 1, true, FaultVfs::File::wal});
+  std::atomic<bool> over{false};
+  std::thread slow([&] {
+    while (disk_.wait_until_stalled_or([&] { return over.load(); })) {
+      std::this_thread::sleep_for(seconds(2));  // The fault itself, not a wait for a state.
+      disk_.release();
+    }
+  });
+  std::vector<std::string> said(n);
+  std::vector<std::thread> clients;
+  for (std::size_t i = 0; i < n; ++i) {
+    clients.emplace_back(
+        [&, i] { said[i] = send_order("K" + std::to_string(i)).header("Idempotency-Status"); });
+  }
+  // A store that is slow for everything else is not slow for what matches no operation.
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(HttpClient(gateway_->port()).get("/things").status, 201);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
+  for (auto& client : clients) client.join();
+  over = true;
+  disk_.disarm();
+  slow.join();
+  std::map<std::string, std::size_t> counts;
+  for (const auto& status : said) ++counts[status];
+  for (const auto& [status, count] : counts) std::printf("%zu %s\n", count, status.c_str());
+  EXPECT_GT(counts["executed"], 0U);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::string key = "K" + std::to_string(i);
+    EXPECT_TRUE(eventually([&] { return send_order(key).status == 201; })) << key;
+    EXPECT_EQ(upstream_.effects(key), 1U) << key << ": " << said[i];
+  }
 }
 
 }  // namespace

@@ -106,8 +106,11 @@ Async<Acquired> UpstreamPool::acquire(Duration time_limit) {
   if (addresses_.size() == 1) acquired.connection = take_idle(0);
   if (acquired.connection) co_return acquired;
   const std::vector<std::size_t> order = in_turn();
+  auto left = static_cast<Duration::rep>(order.size());
   for (const std::size_t index : order) {
     auto& address = addresses_[index];
+    // One that says nothing must not use up the time of those after it.
+    const Duration share = (give_up - loop_.now()) / left--;
     acquired.connection = take_idle(index);
     if (!acquired.connection && open_ >= config_.connections) drop_one_idle();
     while (!acquired.connection && open_ >= config_.connections) {
@@ -124,7 +127,7 @@ Async<Acquired> UpstreamPool::acquire(Duration time_limit) {
     if (acquired.connection) co_return acquired;
 
     ++open_;
-    auto connected = co_await address.connector->connect(give_up - loop_.now());
+    auto connected = co_await address.connector->connect(share);
     if (connected.stream) {
       address.failures = 0;
       address.down_until = {};

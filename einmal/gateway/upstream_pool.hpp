@@ -56,8 +56,8 @@ class UpstreamPool {
   ~UpstreamPool();
 
   /// A connection on which nothing of this exchange was sent. Waits for a place and for the
-  /// handshakes at most `time_limit` in all, and tries the next address where one cannot be
-  /// connected to.
+  /// handshakes at most `time_limit` in all, of which each address has an equal share of what is
+  /// left, and tries the next address where one cannot be connected to.
   Async<Acquired> acquire(Duration time_limit);
   /// After a whole exchange that left the connection usable.
   void give_back(UpstreamHandle connection);
