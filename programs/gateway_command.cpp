@@ -208,6 +208,11 @@ int check(GatewayConfig config, const Clock& clock, Random& random, Observer& ob
   return 0;
 }
 
+/// A host as it stands in a URL: IPv6 addresses in brackets.
+std::string in_url(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
 }  // namespace
 
 int gateway(const GatewayOptions& options, Observer& observer) {
@@ -238,9 +243,9 @@ int gateway(const GatewayOptions& options, Observer& observer) {
     return 2;
   }
 
-  const auto host = config->listen.host.find(':') == std::string::npos
-                        ? config->listen.host
-                        : "[" + config->listen.host + "]";
+  const auto host = in_url(config->listen.host);
+  const auto metrics_host =
+      config->metrics ? std::optional(in_url(config->metrics->host)) : std::nullopt;
   const auto* scheme = config->tls ? "https" : "http";
   Gateway gateway(std::move(*config), **store, clock, random, (*evidence)->observer(),
                   (*evidence)->hooks());
@@ -248,6 +253,7 @@ int gateway(const GatewayOptions& options, Observer& observer) {
     complain(opened.error());
     return opened.error().code == ErrorCode::unavailable ? 1 : 2;
   }
+  if (metrics_host) fmt::print("metrics on http://{}:{}\n", *metrics_host, gateway.metrics_port());
   fmt::print("listening on {}://{}:{}\n", scheme, host, gateway.port());
   std::fflush(stdout);
   signals.serve(gateway, options.config);
