@@ -128,8 +128,10 @@ Result<void> Ledger::Impl::open() {
       "SELECT id, kind, item, amount, currency, key FROM entries"
       " WHERE key = ?2 AND key <> '' AND kind = ?1",
       "DELETE FROM entries WHERE kind = ?1 AND id = ?2",
-      "SELECT count(*) FROM effects",
-      "SELECT key, count(*) FROM effects WHERE key <> '' GROUP BY key",
+      "SELECT count(*) FROM effects WHERE ?1 = ''"
+      " OR (kind, id) IN (SELECT kind, id FROM entries WHERE item = ?1)",
+      "SELECT key, count(*) FROM effects WHERE key <> '' AND (?1 = ''"
+      " OR (kind, id) IN (SELECT kind, id FROM entries WHERE item = ?1)) GROUP BY key",
   };
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (sqlite3_prepare_v3(database_, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &statements_[i],
@@ -235,13 +237,13 @@ Result<bool> Ledger::remove(const std::string& kind, const std::string& id) {
   return was_there;
 }
 
-Result<Effects> Ledger::effects() {
+Result<Effects> Ledger::effects(const std::string& item) {
   const std::lock_guard lock(impl_->mutex);
   Effects effects;
-  auto total = impl_->use(Impl::count);
+  auto total = impl_->use(Impl::count, {item});
   if (total.step() != SQLITE_ROW) return impl_->error();
   effects.count = static_cast<std::uint64_t>(total.number(0));
-  auto each = impl_->use(Impl::counts);
+  auto each = impl_->use(Impl::counts, {item});
   int code = 0;
   while ((code = each.step()) == SQLITE_ROW)
     effects.by_key[each.text(0)] = static_cast<std::uint64_t>(each.number(1));

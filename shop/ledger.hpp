@@ -52,7 +52,8 @@ class Ledger {
   Result<std::vector<Entry>> with_key(const std::string& kind, const std::string& key);
   /// Takes the entry away; its effects stay in the books. False: there was none.
   Result<bool> remove(const std::string& kind, const std::string& id);
-  Result<Effects> effects();
+  /// All of them, or those of the entries of that item that are still there.
+  Result<Effects> effects(const std::string& item = {});
 
  private:
   class Impl;

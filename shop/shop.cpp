@@ -1,12 +1,15 @@
 #include "shop/shop.hpp"
 
 #include <boost/json.hpp>
+#include <boost/url/params_view.hpp>
 #include <boost/url/parse.hpp>
+#include <boost/url/parse_query.hpp>
 #include <boost/url/url_view.hpp>
 #include <charconv>
 #include <string_view>
 
 #include "einmal/base/ids.hpp"
+#include "shop/page.hpp"
 
 namespace einmal::shop {
 
@@ -54,6 +57,29 @@ std::string key_of(const Request& request) {
   return key;
 }
 
+/// The members of a JSON body, or the fields of a form with amount as a number.
+std::optional<json::object> body_of(const Request& request) {
+  if (header(request, "content-type").rfind("application/x-www-form-urlencoded", 0) != 0) {
+    boost::system::error_code error;
+    auto parsed = json::parse(request.body, error);
+    if (error || !parsed.is_object()) return std::nullopt;
+    return std::move(parsed.as_object());
+  }
+  if (!boost::urls::parse_query(request.body)) return std::nullopt;
+  json::object fields;
+  boost::urls::encoding_opts decoding;
+  decoding.space_as_plus = true;
+  const boost::urls::params_view decoded(request.body, decoding);
+  for (const auto& field : decoded) fields[field.key] = field.value;
+  if (const auto* amount = fields.if_contains("amount")) {
+    const std::string digits(amount->as_string());
+    std::int64_t number = -1;
+    const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (bad == std::errc{} && end == digits.data() + digits.size()) fields["amount"] = number;
+  }
+  return fields;
+}
+
 /// What a body asks for, or why it cannot be read.
 struct Wanted {
   Entry entry;
@@ -67,10 +93,9 @@ Wanted wanted(const Request& request, const std::string& kind) {
     result.refused = std::move(why);
     return result;
   };
-  boost::system::error_code error;
-  const auto parsed = json::parse(request.body, error);
-  if (error || !parsed.is_object()) return refuse("the body is not a JSON object");
-  const auto& body = parsed.as_object();
+  const auto parsed = body_of(request);
+  if (!parsed) return refuse("the body is neither a JSON object nor a form");
+  const auto& body = *parsed;
   const auto text = [&](const char* name) {
     const auto* value = body.if_contains(name);
     return value && value->is_string() ? std::string(value->as_string()) : std::string();
@@ -91,7 +116,7 @@ Wanted wanted(const Request& request, const std::string& kind) {
 }
 
 struct Route {
-  std::string collection, id, key;
+  std::string collection, id, key, item;
 };
 
 std::optional<Route> route_of(const std::string& target) {
@@ -105,6 +130,7 @@ std::optional<Route> route_of(const std::string& target) {
   if (segment != segments.end()) route.id = *segment;
   for (const auto& param : url->params()) {
     if (param.key == "key") route.key = param.value;
+    if (param.key == "item") route.item = param.value;
   }
   return route;
 }
@@ -113,7 +139,8 @@ constexpr std::string_view index_text =
     "einmal demo shop. It books every request it gets, also the second copy.\n"
     "  POST /orders   {\"item\", \"amount\", \"currency\"?}     PUT /orders/{uuid}\n"
     "  POST /payments {\"order\", \"amount\", \"card\"?}         card \"declined\": 402\n"
-    "  GET, DELETE /orders/{id}   GET /orders?key=K   GET /effects\n"
+    "  GET, DELETE /orders/{id}   GET /orders?key=K   GET /effects   GET /effects?item=I\n"
+    "  In a browser / is a checkout to click. Bodies: JSON, or a form.\n"
     "  X-Demo-Delay: 2s   X-Demo-Fault: drop-after-commit | drop-before-commit | 500 | 503 | "
     "hang\n";
 
@@ -159,10 +186,15 @@ Reply Shop::handle(const Request& request) {
   if (!route) return refusal(404, "no such page");
   const auto& method = request.method;
   const bool reads = method == "GET" || method == "HEAD";
-  if (route->collection.empty() && reads)
-    return {200, {{"Content-Type", "text/plain"}}, std::string(index_text)};
+  if (reads && route->id.empty()) {
+    const bool person = header(request, "accept").find("text/html") != std::string::npos;
+    if (route->collection.empty() && !person)
+      return {200, {{"Content-Type", "text/plain"}, {"Vary", "Accept"}}, std::string(index_text)};
+    if (const auto* file = find_page_file(route->collection))
+      return {200, {{"Content-Type", file->type}, {"Vary", "Accept"}}, std::string(file->text)};
+  }
   if (route->collection == "effects" && route->id.empty()) {
-    return reads ? effects() : refusal(405, "effects can only be read");
+    return reads ? effects(route->item) : refusal(405, "effects can only be read");
   }
   if (route->collection != "orders" && route->collection != "payments")
     return refusal(404, "no such page");
@@ -226,8 +258,8 @@ Reply Shop::one(const std::string& method, const std::string& kind, const std::s
   return *found ? reply(200, as_json(**found)) : refusal(404, "no such " + kind);
 }
 
-Reply Shop::effects() {
-  const auto effects = ledger_.effects();
+Reply Shop::effects(const std::string& item) {
+  const auto effects = ledger_.effects(item);
   if (!effects) return broken(effects.error());
   json::object by_key;
   for (const auto& [key, count] : effects->by_key) by_key[key] = count;

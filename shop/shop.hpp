@@ -57,7 +57,7 @@ class Shop {
   Reply put(const Request& request, const std::string& id);
   Reply list(const std::string& kind, const std::string& key);
   Reply one(const std::string& method, const std::string& kind, const std::string& id);
-  Reply effects();
+  Reply effects(const std::string& item);
 
   Ledger& ledger_;
   Random& random_;

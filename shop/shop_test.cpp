@@ -54,6 +54,36 @@ TEST_F(DemoShop, books_an_order_and_shows_it) {
   EXPECT_EQ(effects(), "1");
 }
 
+TEST_F(DemoShop, takes_a_form_as_it_takes_json) {
+  const test::HeaderList form{{"Content-Type", "application/x-www-form-urlencoded"}};
+  const auto made = client().post("/orders", "item=green+tea+%26%20milk&amount=300", form);
+  EXPECT_EQ(made.status, 201);
+  EXPECT_EQ(made.member("item"), "green tea & milk");
+  EXPECT_EQ(made.member("amount"), "300");
+  for (const char* broken : {"item=tea", "item=tea&amount=3x", "item=tea&amount=", "%zz", ""})
+    EXPECT_EQ(client().post("/orders", broken, form).status, 400) << broken;
+  EXPECT_EQ(client().post("/orders", "item=tea&amount=3&card=declined", form).status, 402);
+  EXPECT_EQ(effects(), "1");
+}
+
+TEST_F(DemoShop, counts_the_effects_of_one_item) {
+  client().post("/orders", coffee, {{"Idempotency-Key", "K"}});
+  client().post("/orders", R"({"item":"green tea","amount":1})");
+  EXPECT_EQ(client().get("/effects?item=green%20tea").body, "{\"count\":1,\"by_key\":{}}\n");
+  EXPECT_EQ(client().get("/effects?item=coffee").body, "{\"count\":1,\"by_key\":{\"K\":1}}\n");
+  EXPECT_EQ(client().get("/effects?item=milk").member("count"), "0");
+}
+
+TEST_F(DemoShop, shows_a_page_to_browsers_and_words_to_others) {
+  const auto page = client().get("/", {{"Accept", "text/html,*/*"}});
+  EXPECT_EQ(page.header("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_THAT(page.body, HasSubstr("/page.js"));
+  EXPECT_EQ(client().get("/page.js").header("Content-Type"), "text/javascript; charset=utf-8");
+  EXPECT_EQ(client().get("/receipt").status, 200);
+  EXPECT_THAT(client().get("/").body, HasSubstr("POST /orders"));
+  EXPECT_EQ(client().get("/page.ts").status, 404);
+}
+
 TEST_F(DemoShop, books_the_second_copy_of_a_request_as_well) {
   for (int i = 0; i < 2; ++i) client().post("/orders", coffee, {{"Idempotency-Key", "\"K\""}});
   EXPECT_EQ(client().get("/effects").body, "{\"count\":2,\"by_key\":{\"K\":2}}\n");

@@ -92,14 +92,10 @@ const realTime: Time = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   sleep: (ms) =>
-    new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(done, ms);
+    new Promise<any>((resolve) => {
+      setTimeout(resolve, ms);
       // Back online: what waits for a failed attempt need not wait longer.
-      globalThis.addEventListener?.("online", done, { once: true });
+      globalThis.addEventListener?.("online", resolve, { once: true });
     }),
 };
 

@@ -5,7 +5,7 @@ export interface GuardOptions {
   /**
    * Names the intent that a submission stands for: "checkout cart 17". Default: the form's
    * `data-intent`, else a name that belongs to this entry of the browser's history: it lives through
-   * reload, back and forward, and a link to the page followed anew is a new intent.
+   * reload, back and forward, and coming to the page anew is a new intent.
    */
   intent?: string | (() => string);
   /** Told of each outcome; the form also dispatches it as the `detail` of an "einmal" event. */

@@ -9,7 +9,8 @@ const queues = new WeakMap<object, Map<string, Promise<unknown>>>();
 export async function exclusively<T>(
   store: object, intent: string, limit: number, work: () => Promise<T>, otherwise: () => T,
 ): Promise<T> {
-  const locks = globalThis.document && globalThis.navigator?.locks;
+  // Node's would join the stores of a process.
+  const locks = globalThis.navigator?.onLine !== undefined && navigator.locks;
   const signal = AbortSignal.timeout(limit | 0);
   let begun = false;
   const late = new Promise<T>((resolve) => (signal.onabort = () => begun || resolve(otherwise())));
@@ -19,8 +20,12 @@ export async function exclusively<T>(
     return work();
   };
   let given: Promise<T | undefined>;
-  if (locks) given = locks.request("einmal:" + intent, { signal }, begin) as Promise<T | undefined>;
-  else {
+  if (locks) {
+    given = locks.request("einmal:" + intent, { signal }, begin).catch((error) => {
+      if (begun) throw error;
+      return late;
+    }) as Promise<T | undefined>;
+  } else {
     const queue = queues.get(store) ?? new Map<string, Promise<unknown>>();
     queues.set(store, queue);
     given = Promise.resolve(queue.get(intent)).then(begin, begin);

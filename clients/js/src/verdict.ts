@@ -53,7 +53,7 @@ export type Outcome = Verdict & {
 
 /** The answer as the platform knows it: `await toResponse(outcome.answer).json()`. */
 export const toResponse = ({ status, headers, body }: Answer): Response =>
-  new Response([204, 205, 304].includes(status) ? null : toBytes(body), { status, headers });
+  new Response(body ? toBytes(body) : null, { status, headers });
 
 export const toBytes = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(text, (c) => c.charCodeAt(0));

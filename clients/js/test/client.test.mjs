@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createClient, fileStore, IntentConflict, toResponse, webStorage } from "@einmal/client";
 import { memoryStore } from "@einmal/client/memory";
+import { bundle, target } from "../page.mjs";
 import { size } from "../size.mjs";
 import { nobody, scriptedServer, virtualTime } from "./server.mjs";
 
@@ -46,6 +47,10 @@ test("the package for browsers is smaller than 5 kB, minified and gzipped", () =
   assert.ok(size("index") < 5000, `index: ${size("index")} bytes`);
   assert.ok(size("react") < 500, `react: ${size("react")} bytes`);
   assert.ok(size("indexeddb") < 600, `indexeddb: ${size("indexeddb")} bytes`);
+});
+
+test("the bundle of the shop's page is that of its sources", () => {
+  assert.equal(readFileSync(target, "utf8"), bundle(), "run `npm run page` in clients/js and commit shop/page/page.js");
 });
 
 test("an intent is stored before the first byte leaves", cases([], async ({ store, make, orders }) => {
