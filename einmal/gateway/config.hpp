@@ -117,6 +117,7 @@ struct GatewayLimits {
   std::size_t connections = 10'000;
   std::size_t waiters = 1024;
   std::size_t waiters_per_key = 16;
+  std::size_t waiters_per_caller = 256;
   std::uint64_t live_per_caller = 1'000'000;
   std::uint64_t uncertain_per_caller = 1'000;
   std::size_t head = std::size_t{32} << 10;  ///< Bytes of a request's or an answer's head.

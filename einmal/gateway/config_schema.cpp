@@ -251,6 +251,9 @@ std::vector<Setting<GatewayConfig>> limits_settings() {
           "waiters_per_key", [](auto& c) -> auto& { return c.limits.waiters_per_key; }, 1,
           a_million)
       .count(
+          "waiters_per_caller", [](auto& c) -> auto& { return c.limits.waiters_per_caller; }, 1,
+          a_million)
+      .count(
           "live_per_caller", [](auto& c) -> auto& { return c.limits.live_per_caller; }, 1,
           a_million* a_million)
       .count(

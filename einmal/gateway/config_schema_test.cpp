@@ -157,6 +157,7 @@ std::vector<Bounds> other_bounds() {
        "waiters_per_key",
        {"1", "1024"},
        {"0", "-1", "1000001", "\"16\"", "1025"}},  // 1025: more than waiters
+      count("limits", "waiters_per_caller", 1'000'000),
       count("limits", "live_per_caller", 1'000'000'000'000),
       count("limits", "uncertain_per_caller", 1'000'000'000'000),
       size("limits", "head", "1KiB", "1MiB", "1023B", "1025KiB"),

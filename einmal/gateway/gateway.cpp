@@ -24,6 +24,7 @@ EngineLimits engine_limits(const GatewayLimits& limits) {
   EngineLimits engine;
   engine.waiters = limits.waiters;
   engine.waiters_per_key = limits.waiters_per_key;
+  engine.waiters_per_caller = limits.waiters_per_caller;
   engine.live_per_caller = limits.live_per_caller;
   engine.uncertain_per_caller = limits.uncertain_per_caller;
   return engine;

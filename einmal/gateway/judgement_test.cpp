@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include "einmal/gateway/gateway_fixture.hpp"
 
 /// What an operation promises and what a caller may take: quotas, dialects, in_flight =
@@ -56,6 +58,35 @@ TEST_F(Quotas, OfUncertainRecordsKeepACallerFromMakingMoreOfThem) {
   EXPECT_EQ(send_order("K0").member("reason"), "outcome-uncertain");
   upstream_.always(Play().answer(201, "made"));
   EXPECT_EQ(send_as("globex", "K2").status, 201);
+}
+
+TEST_F(Quotas, OfWaitersKeepOneCallerFromFillingTheQueue) {
+  operation().in_flight = InFlight::wait;
+  operation().wait = std::chrono::seconds(60);
+  config_.limits.waiters_per_caller = 2;
+  start();
+  const auto gate = std::make_shared<Gate>();
+  upstream_.always(Play().wait(gate).answer(201, "made"));
+  std::vector<std::unique_ptr<RawClient>> originals;
+  for (const auto* key : {"K0", "K1", "K2"}) {
+    originals.push_back(std::make_unique<RawClient>(gateway_->port()));
+    originals.back()->send(order(key));
+  }
+  ASSERT_TRUE(upstream_.wait_for(3));
+  std::atomic<int> refused = 0, heard = 0;
+  std::vector<std::thread> waiters;
+  for (const auto* key : {"K0", "K1", "K2"}) {
+    waiters.emplace_back([&, key] {
+      const auto answer = send_order(key);
+      if (answer.status == 429 && answer.member("reason") == "quota") ++refused;
+      if (answer.body == "made") ++heard;
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return refused == 1; }));
+  gate->open();
+  for (auto& waiter : waiters) waiter.join();
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(heard, 2);
 }
 
 class Dialects : public GatewayTest {};

@@ -110,7 +110,7 @@ TEST_F(Pressure, a_thousand_slow_uploads_stay_within_the_buffer_budget) {
 
 TEST_F(Pressure, a_thousand_waiters_hold_no_store_resource_and_hear_at_once) {
   constexpr std::size_t n = 1'000;
-  open({.limits = "waiters = 2000\nwaiters_per_key = 2000\n",
+  open({.limits = "waiters = 2000\nwaiters_per_key = 2000\nwaiters_per_caller = 2000\n",
         .defaults = "in_flight = \"wait\"\nwait = \"60s\"\n"});
   const auto gate = std::make_shared<Gate>();
   upstream_.next(Play().wait(gate).answer(201, "made"));
