@@ -57,9 +57,27 @@ std::string key_of(const Request& request) {
   return key;
 }
 
+bool is_form(const Request& request) {
+  return header(request, "content-type").rfind("application/x-www-form-urlencoded", 0) == 0;
+}
+bool wants_page(const Request& request) {
+  return header(request, "accept").find("text/html") != std::string::npos;
+}
+
+/// What was made: 201, or for a browser's plain form 303, so that what its person reloads is the
+/// GET (POST-redirect-GET, RFC 9110 section 15.4.4).
+Reply made(const Request& request, const Entry& entry) {
+  auto answer = shown(201, entry);
+  if (is_form(request)) {
+    answer.headers.emplace_back("Vary", "Accept");
+    if (wants_page(request)) answer.status = 303;
+  }
+  return answer;
+}
+
 /// The members of a JSON body, or the fields of a form with amount as a number.
 std::optional<json::object> body_of(const Request& request) {
-  if (header(request, "content-type").rfind("application/x-www-form-urlencoded", 0) != 0) {
+  if (!is_form(request)) {
     boost::system::error_code error;
     auto parsed = json::parse(request.body, error);
     if (error || !parsed.is_object()) return std::nullopt;
@@ -140,7 +158,8 @@ constexpr std::string_view index_text =
     "  POST /orders   {\"item\", \"amount\", \"currency\"?}     PUT /orders/{uuid}\n"
     "  POST /payments {\"order\", \"amount\", \"card\"?}         card \"declined\": 402\n"
     "  GET, DELETE /orders/{id}   GET /orders?key=K   GET /effects   GET /effects?item=I\n"
-    "  In a browser / is a checkout to click. Bodies: JSON, or a form.\n"
+    "  In a browser / is a checkout to click. Bodies: JSON, or a form (a browser's is answered "
+    "303).\n"
     "  X-Demo-Delay: 2s   X-Demo-Fault: drop-after-commit | drop-before-commit | 500 | 503 | "
     "hang\n";
 
@@ -187,8 +206,7 @@ Reply Shop::handle(const Request& request) {
   const auto& method = request.method;
   const bool reads = method == "GET" || method == "HEAD";
   if (reads && route->id.empty()) {
-    const bool person = header(request, "accept").find("text/html") != std::string::npos;
-    if (route->collection.empty() && !person)
+    if (route->collection.empty() && !wants_page(request))
       return {200, {{"Content-Type", "text/plain"}, {"Vary", "Accept"}}, std::string(index_text)};
     if (const auto* file = find_page_file(route->collection))
       return {200, {{"Content-Type", file->type}, {"Vary", "Accept"}}, std::string(file->text)};
@@ -216,14 +234,14 @@ Reply Shop::post(const Request& request, const std::string& kind) {
   want.entry.id = EntryId::draw(random_).text();
   if (!idempotent_ || want.entry.key.empty()) {
     const auto added = ledger_.add(want.entry);
-    return added ? shown(201, want.entry) : broken(added.error());
+    return added ? made(request, want.entry) : broken(added.error());
   }
   const auto added = ledger_.add_once(want.entry);
   if (!added) return broken(added.error());
   const auto* there = std::get_if<Entry>(&*added);
-  if (!there) return shown(201, want.entry);
+  if (!there) return made(request, want.entry);
   want.entry.id = there->id;
-  return want.entry == *there ? shown(201, *there)
+  return want.entry == *there ? made(request, *there)
                               : refusal(422, "this key was used for another request");
 }
 
