@@ -1,10 +1,16 @@
 #include "cli.hpp"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
+#include "command_words.hpp"
 #include "commands.hpp"
+#include "completion.hpp"
 #include "einmal/gateway/config_file.hpp"
+#include "manual.hpp"
 #include "probe_options.hpp"
 #include "request_options.hpp"
 
@@ -34,13 +40,14 @@ struct Options {
   ListOptions list;
   ShowOptions show;
   ResolveOptions resolve;
-  ChangeOptions forget;
+  ChangeOptions forget, doubt;
   RecordsCommon stats;
   SweepOptions sweep;
   MigrateOptions migrate;
   DoctorOptions doctor;
   ProbeOptions probe;
   RequestOptions request;
+  std::string shell;
   int exit_code = 0;
 };
 
@@ -49,13 +56,18 @@ void add_gateway(CLI::App& app, Options& all, Observer& observer) {
   auto* command =
       app.add_subcommand("gateway", "Run the idempotent reverse proxy before an HTTP API");
   auto* config = command->add_option("--config", options.config, "Configuration file (TOML)");
+  config->type_name("FILE");
   for (auto* flag :
-       {command->add_option("--listen", options.listen,
-                            "HOST:PORT, default 127.0.0.1:8080; port 0 picks a free one"),
-        command->add_option("--upstream", options.upstream, "URL of the API"),
-        command->add_option("--store", options.store, "Store, default sqlite:einmal.db"),
-        command->add_option("--caller", options.caller,
-                            "Who is asking: header:NAME, fixed:NAME, ...")})
+       {command
+            ->add_option("--listen", options.listen,
+                         "Where clients connect, default 127.0.0.1:8080; port 0 picks a free one")
+            ->type_name("HOST:PORT"),
+        command->add_option("--upstream", options.upstream, "The API")->type_name("URL"),
+        command->add_option("--store", options.store, "Default sqlite:einmal.db")
+            ->type_name("STORE"),
+        command
+            ->add_option("--caller", options.caller, "Who is asking: header:NAME, fixed:NAME, ...")
+            ->type_name("SPEC")})
     flag->excludes(config);
   command->add_flag("--check", options.check, "Only say whether it would start");
   command->add_flag("--explain", options.explain,
@@ -74,15 +86,22 @@ void add_shop(CLI::App& app, Options& all) {
   auto& options = all.shop;
   auto* command = app.add_subcommand("shop", "Serve the demo shop: an API that needs einmal");
   add_parsed(*command, "--listen", options.listen, parse_host_port,
-             "HOST:PORT, default 127.0.0.1:0; port 0 picks a free one");
-  command->add_option("--ledger", options.ledger, "File of the shop's books (SQLite)")->required();
+             "Default 127.0.0.1:0; port 0 picks a free one")
+      ->type_name("HOST:PORT");
+  command->add_option("--ledger", options.ledger, "The shop's books (SQLite)")
+      ->required()
+      ->type_name("FILE");
   command->add_flag("--idempotent", options.idempotent,
                     "Deduplicate by a unique key of the shop's own");
+  command->add_flag(
+      "--fencing", options.fencing,
+      "Refuse what carries an older Einmal-Fencing-Token than its operation has seen");
   command->callback([&] { all.exit_code = shop(all.shop); });
 }
 
 CLI::Option* add_store(CLI::App& command, std::string& into) {
-  return command.add_option("--store", into, "URL of the store: sqlite:PATH or postgresql://...");
+  return command.add_option("--store", into, "The store: sqlite:PATH or postgresql://...")
+      ->type_name("STORE");
 }
 
 void add_common(CLI::App& command, RecordsCommon& common) {
@@ -92,17 +111,22 @@ void add_common(CLI::App& command, RecordsCommon& common) {
 }
 
 void add_record_name(CLI::App& command, RecordName& record) {
-  command.add_option("--namespace", record.name_space, "Default gateway");
-  command.add_option("--caller", record.caller, "Whose record");
-  command.add_option("--operation", record.operation, "Name of the operation");
-  command.add_option("--key", record.key, "Idempotency key");
-  command.add_option("--id", record.id, "Operation id, instead of the four above");
+  command.add_option("--namespace", record.name_space, "Default gateway")->type_name("NAME");
+  command.add_option("--caller", record.caller, "Whose record")->type_name("CALLER");
+  command.add_option("--operation", record.operation, "Name of the operation")->type_name("NAME");
+  command.add_option("--key", record.key, "Idempotency key")->type_name("KEY");
+  command.add_option("--id", record.id, "Operation id, instead of the four above")
+      ->type_name("UUID");
 }
 
 void add_change(CLI::App& command, ChangeOptions& change) {
   add_common(command, change.common);
   add_record_name(command, change.record);
-  command.add_flag("--dry-run", change.dry_run, "Change nothing");
+  command.add_option("--generation", change.generation,
+                     "Only if the record still has this generation, as `show` said");
+  command.add_option("--evidence", change.evidence, "On what grounds; kept in the audit")
+      ->required();
+  command.add_flag("--dry-run", change.dry_run, "Change nothing, only say what would happen");
   command.add_flag("--yes", change.yes, "Do not ask");
 }
 
@@ -110,13 +134,13 @@ void add_list(CLI::App& records, Options& all) {
   auto& options = all.list;
   auto* command = records.add_subcommand("list", "List records");
   add_common(*command, options.common);
-  command->add_option("--namespace", options.name_space, "Only this namespace");
-  command->add_option("--caller", options.caller, "Only this caller");
-  command->add_option("--operation", options.operation, "Only this operation");
-  command->add_option("--state", options.states,
-                      "Only these: processing, completed, failed, uncertain, tombstone, absent");
-  add_parsed(*command, "--min-age", options.min_age, parse_duration,
-             "Only older ones, such as 10m");
+  command->add_option("--namespace", options.name_space, "Only this namespace")->type_name("NAME");
+  command->add_option("--caller", options.caller, "Only this caller")->type_name("CALLER");
+  command->add_option("--operation", options.operation, "Only this operation")->type_name("NAME");
+  command->add_option("--state", options.states, "Only these; may be repeated")
+      ->type_name("{" + record_states() + "}");
+  add_parsed(*command, "--min-age", options.min_age, parse_duration, "Only older ones, such as 10m")
+      ->type_name("DURATION");
   command->add_option("--limit", options.limit, "At most so many, default 100")
       ->check(CLI::Range(1, 1'000'000));
   command->callback([&] { all.exit_code = records_list(all.list); });
@@ -129,14 +153,14 @@ void add_resolve(CLI::App& records, Options& all) {
   command->add_flag("--completed", options.completed, "It happened: replay this result");
   command->add_flag("--failed", options.failed, "It was refused for good: replay this result");
   command->add_flag("--free", options.free, "It can no longer have an effect: free the key");
-  command->add_flag("--force", options.force, "Also while it is processing");
+  command->add_flag("--force", options.force,
+                    "Also while it is processing: its owner may still be at work");
   command->add_option("--status", options.status, "HTTP status of the result")
       ->check(CLI::Range(200, 599));
-  command->add_option("--body-file", options.body_file, "Body of the result");
+  command->add_option("--body-file", options.body_file, "Body of the result")->type_name("FILE");
   command->add_flag("--no-body", options.no_body, "The body is not known");
-  command->add_option("--header", options.headers, "'Name: value' of the result; may be repeated");
-  command->add_option("--evidence", options.change.evidence, "On what grounds; kept in the audit")
-      ->required();
+  command->add_option("--header", options.headers, "'Name: value' of the result; may be repeated")
+      ->type_name("LINE");
   command->callback([&] { all.exit_code = records_resolve(all.resolve); });
 }
 
@@ -151,9 +175,11 @@ void add_records(CLI::App& app, Options& all) {
   add_resolve(*records, all);
   auto* forget = records->add_subcommand("forget", "Remove a settled record before its time");
   add_change(*forget, all.forget);
-  forget->add_option("--evidence", all.forget.evidence, "On what grounds; kept in the audit")
-      ->required();
   forget->callback([&] { all.exit_code = records_forget(all.forget); });
+  auto* doubt = records->add_subcommand(
+      "doubt", "Make a record uncertain that is processing without a lease: its owner is gone");
+  add_change(*doubt, all.doubt);
+  doubt->callback([&] { all.exit_code = records_doubt(all.doubt); });
   auto* stats = records->add_subcommand("stats", "How many records, how large, how old");
   add_common(*stats, all.stats);
   stats->callback([&] { all.exit_code = records_stats(all.stats); });
@@ -172,18 +198,28 @@ void add_maintenance(CLI::App& app, Options& all) {
   migrating->callback([&] { all.exit_code = migrate(all.migrate); });
   auto* checking = app.add_subcommand("doctor", "Look at a configuration and a store");
   add_store(*checking, all.doctor.store);
-  checking->add_option("--config", all.doctor.config, "Configuration file (TOML)");
+  checking->add_option("--config", all.doctor.config, "Configuration file (TOML)")
+      ->type_name("FILE");
   checking->callback([&] { all.exit_code = doctor(all.doctor); });
 }
 
-}  // namespace
+void add_words(CLI::App& app, Options& all) {
+  auto* completing = app.add_subcommand(
+      "completion", "Print what teaches a shell to complete: source <(einmal completion bash)");
+  completing->add_option("shell", all.shell, "Which shell")
+      ->required()
+      ->type_name("{bash,zsh}")
+      ->check([](const std::string& shell) {
+        return completion_script(shell).empty() ? "neither bash nor zsh" : std::string();
+      });
+  completing->callback([&] { fmt::print("{}", completion_script(all.shell)); });
+  auto* manual = app.add_subcommand("manual", "Print the manual page: einmal manual | man -l -");
+  manual->callback([&app] { fmt::print("{}", manual_page(words_of(app), EINMAL_VERSION)); });
+}
 
-int run(int argc, char** argv, Observer& observer) {
-  CLI::App app("Idempotency keys as a durable state machine: at most one execution for each key.",
-               "einmal");
+void add_all(CLI::App& app, Options& all, Observer& observer) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "einmal " EINMAL_VERSION);
-  Options all;
   add_gateway(app, all, observer);
   add_demo(app, all);
   add_shop(app, all);
@@ -191,6 +227,21 @@ int run(int argc, char** argv, Observer& observer) {
   add_maintenance(app, all);
   add_probe(app, all.probe, all.exit_code);
   add_request(app, all.request, all.exit_code);
+  add_words(app, all);
+}
+
+}  // namespace
+
+int run(int argc, char** argv, Observer& observer) {
+  CLI::App app("Idempotency keys as a durable state machine: at most one execution for each key.",
+               "einmal");
+  Options all;
+  add_all(app, all, observer);
+  // What the scripts of completion_script ask; its words are whatever somebody has typed so far.
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {
+    fmt::print("{}", as_lines(complete(words_of(app), {argv + 2, argv + argc})));
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -20,6 +20,7 @@ struct ShopOptions {
   HostPort listen{"127.0.0.1", 0};
   std::string ledger;
   bool idempotent = false;
+  bool fencing = false;
 };
 /// Serves the demo shop until SIGTERM or SIGINT.
 int shop(const ShopOptions& options);
@@ -59,6 +60,8 @@ struct ListOptions {
   std::size_t limit = 100;
 };
 int records_list(const ListOptions& options);
+/// The words that `states` understands, with commas between them.
+std::string record_states();
 
 struct ShowOptions {
   RecordsCommon common;
@@ -70,6 +73,7 @@ struct ChangeOptions {
   RecordsCommon common;
   RecordName record;
   std::string evidence;
+  std::optional<std::uint64_t> generation;  ///< Changed only if it is still this one.
   bool dry_run = false;
   bool yes = false;
 };
@@ -84,6 +88,7 @@ struct ResolveOptions {
 };
 int records_resolve(const ResolveOptions& options);
 int records_forget(const ChangeOptions& options);
+int records_doubt(const ChangeOptions& options);
 int records_stats(const RecordsCommon& options);
 
 struct SweepOptions {

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "einmal/fingerprint/json_grammar.hpp"
+
 namespace einmal::programs {
 
 namespace json = boost::json;
@@ -74,6 +76,44 @@ json::object object_of(const AuditRow& row) {
   object["contradicts"] = row.audit.contradicts;
   if (row.audit.late_result) object["late_status"] = row.audit.late_result->status;
   return object;
+}
+
+json::array array_of(const std::vector<AuditRow>& audit) {
+  json::array rows;
+  for (const auto& row : audit) rows.push_back(object_of(row));
+  return rows;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto length = utf8_sequence(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+/// As a string where JSON can say it, else in hexadecimal under NAME_hex.
+void add_bytes(json::object& object, std::string_view name, std::string_view bytes) {
+  if (is_utf8(bytes)) {
+    object[name] = bytes;
+    return;
+  }
+  std::string hex;
+  for (const unsigned char byte : bytes) fmt::format_to(std::back_inserter(hex), "{:02x}", byte);
+  object[std::string(name) + "_hex"] = hex;
+}
+
+/// Text that others gave, without what a terminal would obey.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
+  }
+  return out;
 }
 
 /// Columns as wide as what stands in them.
@@ -275,13 +315,28 @@ std::string as_text(const StoredRecord& stored, const std::vector<AuditRow>& aud
     line("resource", record.result->resource_id.value_or(""));
     if (view.reveal) text += "\n" + record.result->headers + "\n" + record.result->body + "\n";
   }
-  if (!audit.empty()) text += "\n";
+  if (!audit.empty()) text += "\n" + as_text(audit);
+  return text;
+}
+
+std::string as_text(const std::vector<AuditRow>& audit) {
+  std::string text;
   for (const auto& row : audit) {
-    fmt::format_to(std::back_inserter(text), "{}  {}, generation {}{}{}{}\n", in_words(row.at),
-                   name(row.audit.event), number(row.audit.generation),
-                   row.audit.contradicts ? ", CONTRADICTS what was settled" : "",
-                   row.actor.who.empty() ? "" : ", by " + row.actor.who,
-                   row.actor.evidence.empty() ? "" : ": " + row.actor.evidence);
+    const auto& noted = row.audit;
+    fmt::format_to(std::back_inserter(text), "{}  {}, generation {}", in_words(row.at),
+                   name(noted.event), number(noted.generation));
+    if (noted.before || noted.after) {
+      fmt::format_to(std::back_inserter(text), ", {} -> {}",
+                     noted.before ? name(*noted.before) : "nothing",
+                     noted.after ? name(*noted.after) : "nothing");
+    }
+    if (noted.late_result) {
+      fmt::format_to(std::back_inserter(text), ", its status {}", noted.late_result->status);
+    }
+    if (noted.contradicts) text += ", CONTRADICTS what was settled";
+    if (!row.actor.who.empty()) text += ", by " + printable(row.actor.who);
+    if (!row.actor.evidence.empty()) text += ": " + printable(row.actor.evidence);
+    text += '\n';
   }
   return text;
 }
@@ -290,14 +345,16 @@ std::string as_json(const StoredRecord& stored, const std::vector<AuditRow>& aud
                     const View& view) {
   auto object = object_of(stored, view);
   object["claimed"] = in_words(stored.record.claimed);
-  json::array history;
-  for (const auto& row : audit) history.push_back(object_of(row));
-  object["audit"] = std::move(history);
+  object["audit"] = array_of(audit);
   if (view.reveal && stored.record.result) {
-    object["headers"] = stored.record.result->headers;
-    object["body"] = stored.record.result->body;
+    add_bytes(object, "headers", stored.record.result->headers);
+    add_bytes(object, "body", stored.record.result->body);
   }
   return json::serialize(object) + "\n";
+}
+
+std::string as_json(const std::vector<AuditRow>& audit) {
+  return json::serialize(json::object{{"audit", array_of(audit)}}) + "\n";
 }
 
 namespace {

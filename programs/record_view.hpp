@@ -33,6 +33,9 @@ std::string as_text(const StoredRecord& record, const std::vector<AuditRow>& aud
                     const View& view);
 std::string as_json(const StoredRecord& record, const std::vector<AuditRow>& audit,
                     const View& view);
+/// The history alone, of a record that is gone.
+std::string as_text(const std::vector<AuditRow>& audit);
+std::string as_json(const std::vector<AuditRow>& audit);
 std::string as_text(const answer::Stats& stats);
 std::string as_json(const answer::Stats& stats);
 

@@ -49,14 +49,16 @@ void set_default(http::HeaderLines& headers, std::string_view name, std::string_
 
 void add_duration(CLI::App& command, const std::string& flag, Duration& into,
                   const std::string& help) {
-  command.add_option_function<std::string>(
-      flag,
-      [&into, flag](const std::string& text) {
-        const auto value = parse_duration(text);
-        if (!value) throw CLI::ValidationError(flag, value.error().message);
-        into = *value;
-      },
-      help);
+  command
+      .add_option_function<std::string>(
+          flag,
+          [&into, flag](const std::string& text) {
+            const auto value = parse_duration(text);
+            if (!value) throw CLI::ValidationError(flag, value.error().message);
+            into = *value;
+          },
+          help)
+      ->type_name("DURATION");
 }
 
 void add_content(CLI::App& command, client::Request& request) {
@@ -74,6 +76,7 @@ void add_content(CLI::App& command, client::Request& request) {
             }
           },
           "'Name: value', stored with the intent (Authorization, Cookie and X-Api-Key never are)")
+      ->type_name("LINE")
       ->allow_extra_args(false)
       ->trigger_on_parse();
   command
@@ -83,6 +86,7 @@ void add_content(CLI::App& command, client::Request& request) {
             for (const auto& line : lines) add_line("--credential", request.credentials, line);
           },
           "'Name: value', sent but never stored")
+      ->type_name("LINE")
       ->allow_extra_args(false)
       ->trigger_on_parse();
   auto* data = command.add_option_function<std::string>(
@@ -101,13 +105,19 @@ void add_content(CLI::App& command, client::Request& request) {
 }
 
 void add_key(CLI::App& command, RequestOptions& options) {
-  command.add_option("--intent", options.intent,
-                     "What this is about, such as 'refund order 4711': the same name is the same "
-                     "key in every run. Without it each call is an intent of its own");
-  command.add_option("--journal", options.journal,
-                     "File of keys, default $XDG_STATE_HOME/einmal/requests.journal");
-  command.add_option("--key", options.request.key, "Your own key instead of a random one");
-  command.add_option("--key-header", options.client.key_header, "Default Idempotency-Key");
+  command
+      .add_option("--intent", options.intent,
+                  "What this is about, such as 'refund order 4711': the same name is the same "
+                  "key in every run. Without it each call is an intent of its own")
+      ->type_name("NAME");
+  command
+      .add_option("--journal", options.journal,
+                  "File of keys, default $XDG_STATE_HOME/einmal/requests.journal")
+      ->type_name("FILE");
+  command.add_option("--key", options.request.key, "Your own key instead of a random one")
+      ->type_name("KEY");
+  command.add_option("--key-header", options.client.key_header, "Default Idempotency-Key")
+      ->type_name("NAME");
   command.add_flag_callback(
       "--quoted-key", [&options] { options.client.key_style = client::KeyStyle::quoted; },
       "Send the key as \"KEY\", as the IETF draft has it, instead of bare");
@@ -124,19 +134,24 @@ void add_patience(CLI::App& command, RequestOptions& options) {
                "For one attempt, default 70s");
   command.add_option("--max-attempts", patience.max_attempts, "Default 6")
       ->check(CLI::Range(1, 1000));
-  command.add_option("--cacert", options.curl.ca_file, "PEM file of whom to trust, for https");
-  command.add_option("--proxy", options.curl.proxy, "URL, \"\" for none; default: environment");
+  command.add_option("--cacert", options.curl.ca_file, "PEM file of whom to trust, for https")
+      ->type_name("FILE");
+  command.add_option("--proxy", options.curl.proxy, "URL, \"\" for none; default: environment")
+      ->type_name("URL");
 }
 
 void add_output(CLI::App& command, RequestOptions& options) {
-  command.add_option("-o,--output", options.output, "File for the answer's body");
+  command.add_option("-o,--output", options.output, "File for the answer's body")
+      ->type_name("FILE");
   command.add_flag("--json-output", options.json_output, "One JSON object on standard output");
   command.add_flag("-s,--silent", options.silent, "No line about the verdict");
   auto* pending = command.add_flag("--pending", options.pending, "Only list what is open");
   auto* resume = command.add_flag("--resume", options.resume,
                                   "Finish what is open, or only --intent, from the journal");
-  auto* forget = command.add_option("--forget", options.forget,
-                                    "Drop an intent from the journal (or #NUMBER, if damaged)");
+  auto* forget = command
+                     .add_option("--forget", options.forget,
+                                 "Drop an intent from the journal (or #NUMBER, if damaged)")
+                     ->type_name("NAME");
   pending->excludes(resume)->excludes(forget);
   resume->excludes(forget);
 }

@@ -25,7 +25,7 @@ int shop(const ShopOptions& options) {
     return 1;
   }
   SystemRandom random;
-  shop::Shop shop(**ledger, random, options.idempotent);
+  shop::Shop shop(**ledger, random, {options.idempotent, options.fencing});
   const auto server = shop::Server::start(shop, options.listen.host, options.listen.port);
   if (!server) {
     fmt::print(stderr, "einmal shop: {}\n", server.error().message);

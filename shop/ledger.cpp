@@ -18,6 +18,8 @@ constexpr const char* schema = R"(
   CREATE TABLE IF NOT EXISTS effects(
     number INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL,
     at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP);
+  CREATE TABLE IF NOT EXISTS fences(
+    name TEXT NOT NULL PRIMARY KEY, token INTEGER NOT NULL) WITHOUT ROWID;
 )";
 
 /// A prepared statement in use: bound, stepped, and reset when it goes.
@@ -67,6 +69,8 @@ class Ledger::Impl {
     erase,
     count,
     counts,
+    fence_of,
+    set_fence,
     last
   };
 
@@ -91,6 +95,9 @@ class Ledger::Impl {
     return statement.step() == SQLITE_DONE;
   }
   bool write(Statement which, const Entry& entry);
+  enum class Passed : std::uint8_t { yes, stale, failed };
+  /// Compares the fence's token with what was seen, and remembers it. In a transaction.
+  Passed pass(const std::optional<Fence>& fence);
   bool note_effect(const Entry& entry) { return run(effect, {entry.kind, entry.id, entry.key}); }
 
   /// Runs `body` (true: keep what it did) as one transaction.
@@ -132,6 +139,8 @@ Result<void> Ledger::Impl::open() {
       " OR (kind, id) IN (SELECT kind, id FROM entries WHERE item = ?1)",
       "SELECT key, count(*) FROM effects WHERE key <> '' AND (?1 = ''"
       " OR (kind, id) IN (SELECT kind, id FROM entries WHERE item = ?1)) GROUP BY key",
+      "SELECT token FROM fences WHERE name = ?1",
+      "INSERT INTO fences(name, token) VALUES(?1, ?2) ON CONFLICT DO UPDATE SET token = ?2",
   };
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (sqlite3_prepare_v3(database_, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &statements_[i],
@@ -145,6 +154,19 @@ bool Ledger::Impl::write(Statement which, const Entry& entry) {
   auto statement = use(which, {entry.kind, entry.id, entry.item, entry.currency, entry.key});
   statement.bind(6, entry.amount);
   return statement.step() == SQLITE_DONE;
+}
+
+Ledger::Impl::Passed Ledger::Impl::pass(const std::optional<Fence>& fence) {
+  if (!fence) return Passed::yes;
+  {
+    auto seen = use(fence_of, {fence->of});
+    const int code = seen.step();
+    if (code == SQLITE_ROW && seen.number(0) > fence->token) return Passed::stale;
+    if (code != SQLITE_ROW && code != SQLITE_DONE) return Passed::failed;
+  }
+  auto remember = use(set_fence, {fence->of});
+  remember.bind(2, fence->token);
+  return remember.step() == SQLITE_DONE ? Passed::yes : Passed::failed;
 }
 
 template <class Body>
@@ -166,14 +188,24 @@ Result<std::unique_ptr<Ledger>> Ledger::open(const std::string& path) {
   return std::unique_ptr<Ledger>(new Ledger(std::move(impl)));
 }
 
-Result<void> Ledger::add(const Entry& entry) {
-  return impl_->transaction(
-      [&] { return impl_->write(Impl::insert, entry) && impl_->note_effect(entry); });
+Result<Ledger::AddOutcome> Ledger::add(const Entry& entry, const std::optional<Fence>& fence) {
+  AddOutcome outcome = Added{};
+  auto done = impl_->transaction([&] {
+    const auto passed = impl_->pass(fence);
+    if (passed == Impl::Passed::stale) outcome = Stale{};
+    if (passed != Impl::Passed::yes) return passed == Impl::Passed::stale;
+    return impl_->write(Impl::insert, entry) && impl_->note_effect(entry);
+  });
+  if (!done) return pass_on(done);
+  return outcome;
 }
 
-Result<Ledger::AddedOrThere> Ledger::add_once(const Entry& entry) {
-  AddedOrThere outcome = Added{};
+Result<Ledger::AddOutcome> Ledger::add_once(const Entry& entry, const std::optional<Fence>& fence) {
+  AddOutcome outcome = Added{};
   auto done = impl_->transaction([&] {
+    const auto passed = impl_->pass(fence);
+    if (passed == Impl::Passed::stale) outcome = Stale{};
+    if (passed != Impl::Passed::yes) return passed == Impl::Passed::stale;
     {
       auto there = impl_->use(Impl::by_key, {entry.kind, entry.key});
       if (there.step() == SQLITE_ROW) {
@@ -187,9 +219,12 @@ Result<Ledger::AddedOrThere> Ledger::add_once(const Entry& entry) {
   return outcome;
 }
 
-Result<Ledger::Put> Ledger::put(const Entry& entry) {
+Result<Ledger::Put> Ledger::put(const Entry& entry, const std::optional<Fence>& fence) {
   auto outcome = Put::created;
   auto done = impl_->transaction([&] {
+    const auto passed = impl_->pass(fence);
+    if (passed == Impl::Passed::stale) outcome = Put::stale;
+    if (passed != Impl::Passed::yes) return passed == Impl::Passed::stale;
     {
       auto there = impl_->use(Impl::by_id, {entry.kind, entry.id});
       if (there.step() == SQLITE_ROW) {

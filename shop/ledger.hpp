@@ -28,6 +28,13 @@ struct Effects {
   std::map<std::string, std::uint64_t> by_key;  ///< Those that came with a key.
 };
 
+/// Which attempt at a thing a request belongs to. Where one with a higher token was seen before, an
+/// older one is stale: its sender was replaced while it was on its way.
+struct Fence {
+  std::string of;  ///< The thing.
+  std::int64_t token = 0;
+};
+
 /// The shop's books, in one SQLite file: what was sold, and one row for each effect, which nothing
 /// ever removes. Each call is one transaction that survives the end of the process. Thread-safe.
 class Ledger {
@@ -38,15 +45,17 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// One effect, whatever the key.
-  Result<void> add(const Entry& entry);
-  /// One effect, unless an entry of that kind and key is there already: then that entry.
   struct Added {};
-  using AddedOrThere = std::variant<Added, Entry>;
-  Result<AddedOrThere> add_once(const Entry& entry);
+  struct Stale {};  ///< The fence has seen a higher token: nothing was done.
+  using AddOutcome = std::variant<Added, Entry, Stale>;
+  /// One effect, whatever the key; with a fence, its token is compared and remembered in the same
+  /// transaction.
+  Result<AddOutcome> add(const Entry& entry, const std::optional<Fence>& fence = {});
+  /// One effect, unless an entry of that kind and key is there already: then that entry.
+  Result<AddOutcome> add_once(const Entry& entry, const std::optional<Fence>& fence = {});
   /// Makes the entry what is given. An effect only if that changes something.
-  enum class Put : std::uint8_t { created, replaced, unchanged };
-  Result<Put> put(const Entry& entry);
+  enum class Put : std::uint8_t { created, replaced, unchanged, stale };
+  Result<Put> put(const Entry& entry, const std::optional<Fence>& fence = {});
 
   Result<std::optional<Entry>> find(const std::string& kind, const std::string& id);
   Result<std::vector<Entry>> with_key(const std::string& kind, const std::string& key);

@@ -36,6 +36,15 @@ json::object as_json(const Entry& entry) {
   return object;
 }
 
+constexpr std::int64_t unreadable = -1;
+
+/// Of this attempt nothing was done, whatever became of the one that replaced it.
+Reply stale() {
+  auto answer = refusal(409, "a newer attempt was seen; nothing was booked for this one");
+  answer.headers.emplace_back("Einmal-Outcome", "released");
+  return answer;
+}
+
 std::string location_of(const Entry& entry) { return "/" + entry.kind + "s/" + entry.id; }
 
 Reply shown(int status, const Entry& entry) {
@@ -227,17 +236,31 @@ Reply Shop::handle(const Request& request) {
   return refusal(405, "GET, PUT or DELETE");
 }
 
+/// Nothing: not asked to, or the request did not come through einmal.
+std::optional<Fence> Shop::fence_of(const Request& request) const {
+  const auto digits = header(request, "einmal-fencing-token");
+  if (!guards_.fencing || digits.empty()) return std::nullopt;
+  Fence fence;
+  const auto key = key_of(request);
+  fence.of = key.empty() ? "operation " + header(request, "einmal-operation-id") : "key " + key;
+  const auto [end, bad] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), fence.token);
+  if (bad != std::errc{} || end != digits.data() + digits.size()) fence.token = unreadable;
+  return fence;
+}
+
 Reply Shop::post(const Request& request, const std::string& kind) {
   auto want = wanted(request, kind);
   if (!want.refused.empty()) return refusal(400, want.refused);
   if (want.declined) return refusal(402, "the card was declined");
   want.entry.id = EntryId::draw(random_).text();
-  if (!idempotent_ || want.entry.key.empty()) {
-    const auto added = ledger_.add(want.entry);
-    return added ? made(request, want.entry) : broken(added.error());
-  }
-  const auto added = ledger_.add_once(want.entry);
+  const auto fence = fence_of(request);
+  if (fence && fence->token < 0) return refusal(400, "Einmal-Fencing-Token: not a number");
+  const auto added = guards_.idempotent && !want.entry.key.empty()
+                         ? ledger_.add_once(want.entry, fence)
+                         : ledger_.add(want.entry, fence);
   if (!added) return broken(added.error());
+  if (std::holds_alternative<Ledger::Stale>(*added)) return stale();
   const auto* there = std::get_if<Entry>(&*added);
   if (!there) return made(request, want.entry);
   want.entry.id = there->id;
@@ -251,8 +274,11 @@ Reply Shop::put(const Request& request, const std::string& id) {
   auto want = wanted(request, "order");
   if (!want.refused.empty()) return refusal(400, want.refused);
   want.entry.id = uuid->text();
-  const auto done = ledger_.put(want.entry);
+  const auto fence = fence_of(request);
+  if (fence && fence->token < 0) return refusal(400, "Einmal-Fencing-Token: not a number");
+  const auto done = ledger_.put(want.entry, fence);
   if (!done) return broken(done.error());
+  if (*done == Ledger::Put::stale) return stale();
   return shown(*done == Ledger::Put::created ? 201 : 200, want.entry);
 }
 

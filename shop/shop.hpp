@@ -42,17 +42,27 @@ struct Steering {
 /// Nothing: an X-Demo header cannot be understood.
 std::optional<Steering> steering_of(const Request& request);
 
+/// What the shop does against second copies; nothing, unless asked to.
+struct Guards {
+  /// Deduplicate by a unique key of the shop's own.
+  bool idempotent = false;
+  /// Refuse a POST or PUT whose Einmal-Fencing-Token is lower than one seen before for the same
+  /// Idempotency-Key (without one, for the same Einmal-Operation-Id): 409, nothing was booked.
+  bool fencing = false;
+};
+
 /// A small HTTP API that takes orders and payments and does *not* deduplicate: the kind that needs
-/// einmal before it. With `idempotent` it does, by a unique key of its own. Thread-safe.
+/// einmal before it. Thread-safe.
 class Shop {
  public:
   /// Both must outlive the shop.
-  Shop(Ledger& ledger, Random& random, bool idempotent)
-      : ledger_(ledger), random_(random), idempotent_(idempotent) {}
+  Shop(Ledger& ledger, Random& random, Guards guards)
+      : ledger_(ledger), random_(random), guards_(guards) {}
 
   Reply handle(const Request& request);
 
  private:
+  std::optional<Fence> fence_of(const Request& request) const;
   Reply post(const Request& request, const std::string& kind);
   Reply put(const Request& request, const std::string& id);
   Reply list(const std::string& kind, const std::string& key);
@@ -61,7 +71,7 @@ class Shop {
 
   Ledger& ledger_;
   Random& random_;
-  bool idempotent_;
+  Guards guards_;
 };
 
 /// What the shop answers to `fault` by itself (500, 503).

@@ -20,12 +20,12 @@ using ::testing::HasSubstr;
 
 class DemoShop : public ::testing::Test {
  protected:
-  void open(bool idempotent = false) {
+  void open(Guards guards = {}) {
     server_.reset();
     auto ledger = Ledger::open(directory_.file("ledger.db"));
     ASSERT_TRUE(ledger) << ledger.error().message;
     ledger_ = std::move(*ledger);
-    shop_ = std::make_unique<Shop>(*ledger_, random_, idempotent);
+    shop_ = std::make_unique<Shop>(*ledger_, random_, guards);
     auto server = Server::start(*shop_, "127.0.0.1", 0);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
@@ -90,8 +90,47 @@ TEST_F(DemoShop, books_the_second_copy_of_a_request_as_well) {
   EXPECT_THAT(client().get("/orders?key=K").body, HasSubstr("coffee"));
 }
 
+TEST_F(DemoShop, refuses_an_older_token_when_it_is_the_fencing_one) {
+  const auto order = [&](const char* token, const char* key = "K") {
+    return client()
+        .post("/orders", coffee, {{"Idempotency-Key", key}, {"Einmal-Fencing-Token", token}})
+        .status;
+  };
+  open({.fencing = true});
+  EXPECT_EQ(order("7"), 201);
+  EXPECT_EQ(order("6"), 409);
+  EXPECT_EQ(order("6", "other"), 201) << "another key is another thing";
+  EXPECT_EQ(order("7"), 201) << "fencing alone does not deduplicate";
+  EXPECT_EQ(order("10"), 201) << "a number, not a text";
+  open({.fencing = true});
+  EXPECT_EQ(order("9"), 409) << "remembered in the books";
+  EXPECT_EQ(order("-3"), 400);
+  EXPECT_EQ(order("9x"), 400);
+  const auto stale =
+      client().post("/orders", coffee, {{"Idempotency-Key", "K"}, {"Einmal-Fencing-Token", "9"}});
+  EXPECT_EQ(stale.header("Einmal-Outcome"), "released");
+  EXPECT_EQ(client().post("/orders", coffee).status, 201) << "without einmal nothing is fenced";
+  EXPECT_EQ(effects(), "5");
+}
+
+TEST_F(DemoShop, fences_by_the_operation_where_no_key_is_forwarded_and_also_a_put) {
+  open({.fencing = true});
+  const auto put = [&](const char* token, const char* operation, const char* amount) {
+    test::HttpRequest request;
+    request.method = "PUT";
+    request.target = "/orders/0b0e6a4e-4d5c-4b8e-9c3f-0d6a5b1e2f30";
+    request.body = std::string("{\"item\":\"tea\",\"amount\":") + amount + "}";
+    request.headers = {{"Einmal-Operation-Id", operation}, {"Einmal-Fencing-Token", token}};
+    return client().send(request).status;
+  };
+  EXPECT_EQ(put("4", "one", "1"), 201);
+  EXPECT_EQ(put("3", "one", "2"), 409);
+  EXPECT_EQ(put("3", "two", "3"), 200);
+  EXPECT_EQ(effects(), "2");
+}
+
 TEST_F(DemoShop, books_once_when_it_is_the_idempotent_one) {
-  open(true);
+  open({.idempotent = true});
   const auto first = client().post("/orders", coffee, {{"Idempotency-Key", "K"}});
   const auto again = client().post("/orders", coffee, {{"Idempotency-Key", "\"K\""}});
   EXPECT_EQ(again.status, 201);
