@@ -5,6 +5,7 @@
 #include "einmal/engine/beginning.hpp"
 #include "einmal/engine/desk.hpp"
 #include "einmal/engine/ownership.hpp"
+#include "einmal/engine/reconciliation.hpp"
 #include "einmal/engine/upkeep.hpp"
 
 namespace einmal {
@@ -16,7 +17,8 @@ using detail::Ownership;
 Engine::Engine(Store& store, Scheduler& scheduler, const Clock& clock, Random& random,
                Observer& observer, EngineLimits limits)
     : desk_(std::make_unique<Desk>(store, scheduler, clock, random, observer, limits)),
-      upkeep_(std::make_unique<detail::Upkeep>(*desk_)) {}
+      upkeep_(std::make_unique<detail::Upkeep>(*desk_)),
+      reconciliation_(std::make_unique<detail::Reconciliation>(*desk_)) {}
 
 Engine::~Engine() = default;
 
@@ -58,10 +60,15 @@ EngineLoad Engine::load() const {
 void Engine::start_sweeping(Duration interval) { upkeep_->start_sweeping(interval); }
 void Engine::start_measuring(Duration interval) { upkeep_->start_measuring(interval); }
 
+void Engine::start_reconciling(Reconciler& reconciler, std::string name_space, Duration interval) {
+  reconciliation_->start(reconciler, std::move(name_space), interval);
+}
+
 void Engine::drain(std::function<void()> idle) {
   desk_->draining = true;
   desk_->on_idle = std::move(idle);
   upkeep_->stop();
+  reconciliation_->stop();
   desk_->watches.dismiss();
   desk_->something_ended();
 }
@@ -70,6 +77,7 @@ void Engine::stop(std::function<void()> done) {
   desk_->draining = true;
   desk_->stopping = true;
   upkeep_->stop();
+  reconciliation_->stop();
   desk_->watches.dismiss();
   desk_->on_stopped = std::move(done);
   desk_->stop_deadline.set(desk_->now() + desk_->limits.store_deadline);

@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 
 #include "einmal/base/clock.hpp"
 #include "einmal/base/random.hpp"
 #include "einmal/engine/observer.hpp"
+#include "einmal/engine/reconciler.hpp"
 #include "einmal/engine/scheduler.hpp"
 #include "einmal/store/store.hpp"
 
@@ -16,6 +18,7 @@ namespace einmal {
 
 namespace detail {
 class Desk;
+class Reconciliation;
 class Upkeep;
 }  // namespace detail
 
@@ -216,8 +219,12 @@ class Engine {
   /// Reads the store's statistics for `Observer::measured`, from now on.
   void start_measuring(Duration interval);
 
+  /// Has `reconciler`, which must outlive the engine, ask about the uncertain records of this
+  /// namespace from now on, and settles them by what it finds out. `interval`: between two looks.
+  void start_reconciling(Reconciler& reconciler, std::string name_space, Duration interval);
+
   /// New requests get `Draining`, waiters `InProgress`. `idle` runs when no claim, no execution and
-  /// no background write is left. Sweeping and measuring end.
+  /// no background write is left. Sweeping, measuring and reconciling end.
   void drain(std::function<void()> idle);
   /// The drain is over: every open execution is marked uncertain "owner stopped" (under takeover
   /// its lease is ended), unrecorded writes are tried once more, then `done`; at the latest after
@@ -227,6 +234,7 @@ class Engine {
  private:
   std::unique_ptr<detail::Desk> desk_;
   std::unique_ptr<detail::Upkeep> upkeep_;
+  std::unique_ptr<detail::Reconciliation> reconciliation_;
 };
 
 /// How the request that held `own` is answered after it lost the key: as any duplicate would be.

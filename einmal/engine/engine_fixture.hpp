@@ -76,6 +76,9 @@ class RecordingObserver final : public Observer {
   void late_result(const Scope&, Generation, bool contradicts) override {
     add(contradicts ? "late_result contradicts" : "late_result");
   }
+  void reconciled(const Scope&, Generation, Reconciled what) override {
+    add("reconciled " + std::string(name(what)));
+  }
   void overdue(std::size_t count) override { add("overdue " + std::to_string(count)); }
   void swept(std::size_t removed, std::size_t stripped) override {
     add("swept " + std::to_string(removed) + " " + std::to_string(stripped));

@@ -106,6 +106,22 @@ std::string_view name(Renewal renewal) {
   return "unknown";
 }
 
+std::string_view name(Reconciled reconciled) {
+  switch (reconciled) {
+    case Reconciled::completed:
+      return "completed";
+    case Reconciled::failed:
+      return "failed";
+    case Reconciled::freed:
+      return "freed";
+    case Reconciled::unknown:
+      return "unknown";
+    case Reconciled::changed:
+      return "changed";
+  }
+  return "unknown";
+}
+
 std::string_view name(StoreCall call) {
   switch (call) {
     case StoreCall::claim:
@@ -132,6 +148,8 @@ std::string_view name(Alarm alarm) {
       return "background_full";
     case Alarm::expiry_paused:
       return "expiry_paused";
+    case Alarm::reconciliation_given_up:
+      return "reconciliation_given_up";
   }
   return "unknown";
 }

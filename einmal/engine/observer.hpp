@@ -112,6 +112,19 @@ enum class Renewal : std::uint8_t { confirmed, lost, failed };
 inline constexpr std::array all_renewals{Renewal::confirmed, Renewal::lost, Renewal::failed};
 std::string_view name(Renewal renewal);
 
+/// What one question about an uncertain record led to.
+enum class Reconciled : std::uint8_t {
+  completed,
+  failed,
+  freed,
+  unknown,  ///< It settled nothing; another follows.
+  changed,  ///< Somebody else had settled the record by then.
+};
+inline constexpr std::array all_reconciled{Reconciled::completed, Reconciled::failed,
+                                           Reconciled::freed, Reconciled::unknown,
+                                           Reconciled::changed};
+std::string_view name(Reconciled reconciled);
+
 /// Kinds of store calls, for latency and failures.
 enum class StoreCall : std::uint8_t { claim, renew, finish, read, maintain };
 inline constexpr std::array all_store_calls{StoreCall::claim, StoreCall::renew, StoreCall::finish,
@@ -126,9 +139,11 @@ enum class Alarm : std::uint8_t {
   background_full,       ///< A write was given up because too many wait for the store.
   expiry_paused,  ///< The wall clock jumped ahead: nothing expires until it agrees or an operator
                   ///< accepts.
+  reconciliation_given_up,  ///< Every question allowed was asked: a person settles it.
 };
 inline constexpr std::array all_alarms{Alarm::generation_regressed, Alarm::late_contradiction,
-                                       Alarm::background_full, Alarm::expiry_paused};
+                                       Alarm::background_full, Alarm::expiry_paused,
+                                       Alarm::reconciliation_given_up};
 std::string_view name(Alarm alarm);
 
 /// What happened, for metrics and logs. Called on the engine's thread; must not block or throw.
@@ -148,6 +163,8 @@ class Observer {
   virtual void ownership_lost(const Scope&, Generation) {}
   /// A result came too late and was kept in the audit, not published.
   virtual void late_result(const Scope&, Generation, bool /*contradicts*/) {}
+  /// A reconciler's question about an uncertain record was answered, and that is durable.
+  virtual void reconciled(const Scope&, Generation, Reconciled) {}
   /// A call to the store was answered; nothing: without error.
   virtual void store_answered(StoreCall, Duration /*took*/, std::optional<ErrorCode>) {}
   /// Overdue records that upkeep or a waiter turned uncertain.

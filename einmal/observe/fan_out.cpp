@@ -23,6 +23,9 @@ void FanOut::ownership_lost(const Scope& scope, Generation generation) {
 void FanOut::late_result(const Scope& scope, Generation generation, bool contradicts) {
   for (Observer* observer : observers_) observer->late_result(scope, generation, contradicts);
 }
+void FanOut::reconciled(const Scope& scope, Generation generation, Reconciled what) {
+  for (Observer* observer : observers_) observer->reconciled(scope, generation, what);
+}
 void FanOut::store_answered(StoreCall call, Duration took, std::optional<ErrorCode> error) {
   for (Observer* observer : observers_) observer->store_answered(call, took, error);
 }

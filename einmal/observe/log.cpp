@@ -176,6 +176,14 @@ void Log::late_result(const Scope& scope, Generation generation, bool contradict
   parts_->write(line);
 }
 
+void Log::reconciled(const Scope& scope, Generation generation, Reconciled what) {
+  const LogLevel level = what == Reconciled::unknown ? LogLevel::debug : LogLevel::info;
+  if (!parts_->wants(level)) return;
+  auto line = parts_->line(level, "reconciled", scope, generation);
+  line.add("outcome", einmal::name(what));
+  parts_->write(line);
+}
+
 void Log::store_answered(StoreCall call, Duration took, std::optional<ErrorCode> error) {
   if (!error || !parts_->wants(LogLevel::error)) return;
   const BootTime now = parts_->clock.boot_now();

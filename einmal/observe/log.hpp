@@ -50,6 +50,7 @@ class Log final : public Observer {
   void finished(const FinishReport& report) override;
   void ownership_lost(const Scope& scope, Generation generation) override;
   void late_result(const Scope& scope, Generation generation, bool contradicts) override;
+  void reconciled(const Scope& scope, Generation generation, Reconciled what) override;
   void store_answered(StoreCall call, Duration took, std::optional<ErrorCode> error) override;
   void overdue(std::size_t became_uncertain) override;
   void swept(std::size_t removed, std::size_t stripped) override;

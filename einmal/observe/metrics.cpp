@@ -111,6 +111,7 @@ struct EngineMetrics {
   Counter& late_contradictions;
   CounterOf<UncertainCause, causes.size()> uncertain_entered;
   Counter& uncertain_resolved;
+  CounterOf<Reconciled, all_reconciled.size()> reconciliations;
   Counter& swept;
   Counter& stripped;
   CounterOf<Alarm, all_alarms.size()> alarms;
@@ -179,6 +180,9 @@ EngineMetrics::EngineMetrics(Registry& r)
                         "Records that this process made uncertain, by cause.", "cause", causes),
       uncertain_resolved(counter(r, "einmal_uncertain_resolved_total",
                                  "Uncertain records settled or released by their own owner.")),
+      reconciliations(r, "einmal_reconciliations_total",
+                      "Questions of reconcilers about uncertain records, by what came of them.",
+                      "outcome", all_reconciled),
       swept(counter(r, "einmal_swept_records_total", "Records that sweeps removed.")),
       stripped(counter(r, "einmal_stripped_tombstones_total",
                        "Tombstones from which sweeps took the result.")),
@@ -404,6 +408,9 @@ void Metrics::ownership_lost(const Scope&, Generation) { parts_->engine.lost_own
 void Metrics::late_result(const Scope&, Generation, bool contradicts) {
   parts_->engine.late_results.Increment();
   if (contradicts) parts_->engine.late_contradictions.Increment();
+}
+void Metrics::reconciled(const Scope&, Generation, Reconciled what) {
+  parts_->engine.reconciliations[what].Increment();
 }
 void Metrics::overdue(std::size_t became_uncertain) {
   parts_->engine.uncertain_entered[UncertainCause::lease_end].Increment(
