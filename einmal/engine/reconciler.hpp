@@ -23,7 +23,7 @@ struct Absent {};
 struct Unknown {};  ///< Ask again later.
 }  // namespace finding
 
-struct Finding {
+struct OutcomeFinding {
   std::variant<finding::Completed, finding::Failed, finding::Absent, finding::Unknown> what =
       finding::Unknown{};
   std::string evidence;  ///< For the audit: what was asked and seen. No credential, no body.
@@ -45,10 +45,12 @@ struct ReconcileRules {
 class Reconciler {
  public:
   virtual ~Reconciler() = default;
+  /// Whether any operation is reconciled now; otherwise the store is not even looked at.
+  virtual bool is_wanted() const { return true; }
   /// Nothing: this operation is not reconciled.
   virtual std::optional<ReconcileRules> rules(const Scope& scope) = 0;
   /// Calls `done` exactly once, never inside this call. The record comes without result bytes.
-  virtual void ask(const StoredRecord& record, std::function<void(Finding)> done) = 0;
+  virtual void ask(const StoredRecord& record, std::function<void(OutcomeFinding)> done) = 0;
 };
 
 }  // namespace einmal

@@ -41,6 +41,10 @@ void Reconciliation::stop() {
 }
 
 void Reconciliation::look(std::string after) {
+  if (after.empty() && !reconciler_->is_wanted()) {
+    look_timer_.set(desk_.now() + jittered(desk_.random, interval_));
+    return;
+  }
   if (after.empty()) ++round_;
   request::List list;
   list.name_space = name_space_;
@@ -106,10 +110,10 @@ void Reconciliation::ask(const Scope& scope, Case& one) {
   one.asked = desk_.now();
   ++at_work_;
   const Generation generation = one.record.record.generation;
-  reconciler_->ask(one.record,
-                   [this, scope, generation, alive = std::weak_ptr<char>(alive_)](Finding finding) {
-                     if (!alive.expired()) answered(scope, generation, std::move(finding));
-                   });
+  reconciler_->ask(one.record, [this, scope, generation,
+                                alive = std::weak_ptr<char>(alive_)](OutcomeFinding finding) {
+    if (!alive.expired()) answered(scope, generation, std::move(finding));
+  });
 }
 
 Reconciliation::Case* Reconciliation::find(const Scope& scope, Generation generation) {
@@ -118,7 +122,7 @@ Reconciliation::Case* Reconciliation::find(const Scope& scope, Generation genera
   return is_it ? &at->second : nullptr;
 }
 
-void Reconciliation::answered(const Scope& scope, Generation generation, Finding finding) {
+void Reconciliation::answered(const Scope& scope, Generation generation, OutcomeFinding finding) {
   Case* one = find(scope, generation);
   if (one == nullptr) return;
   if (auto* completed = std::get_if<finding::Completed>(&finding.what)) {

@@ -45,7 +45,7 @@ class Reconciliation {
   void round_ended();
   void work();
   void ask(const Scope& scope, Case& one);
-  void answered(const Scope& scope, Generation generation, Finding finding);
+  void answered(const Scope& scope, Generation generation, OutcomeFinding finding);
   void settle(const Scope& scope, Case& one, event::Resolution to,
               std::optional<StoredResult> result, std::string evidence);
   void settled(const Scope& scope, Generation generation, event::Resolution to,

@@ -16,13 +16,13 @@ class ScriptedReconciler final : public Reconciler {
     if (scope.key() == "not-mine") return std::nullopt;
     return given;
   }
-  void ask(const StoredRecord& record, std::function<void(Finding)> done) override {
+  void ask(const StoredRecord& record, std::function<void(OutcomeFinding)> done) override {
     asked.push_back(clock_.boot_now());
     keys.push_back(record.scope.key());
     at_once_ = std::max(at_once_, ++running_);
     scheduler_.run_after(takes, [this, done = std::move(done)] {
       --running_;
-      Finding said = next.empty() ? always : next.front();
+      OutcomeFinding said = next.empty() ? always : next.front();
       if (!next.empty()) next.pop_front();
       done(std::move(said));
     });
@@ -31,8 +31,8 @@ class ScriptedReconciler final : public Reconciler {
 
   ReconcileRules given{"create-order", std::nullopt, 1s, 5min, 20};
   Duration takes = 10ms;
-  std::deque<Finding> next;
-  Finding always;
+  std::deque<OutcomeFinding> next;
+  OutcomeFinding always;
   std::vector<BootTime> asked;
   std::vector<std::string> keys;
 

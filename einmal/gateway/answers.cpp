@@ -82,6 +82,11 @@ Async<> answer_replay(ClientConnection& client, const http::HeaderLines& request
   co_await client.answer(head, body);
 }
 
+std::optional<Duration> retry_after_uncertain(const OperationConfig& config) {
+  if (!config.reconcile) return std::nullopt;
+  return std::chrono::seconds(2);
+}
+
 std::string operation_url(const OperationId& id) {
   return "/.well-known/einmal/operations/" + id.text();
 }

@@ -28,6 +28,10 @@ struct ReplayAs {
 Async<> answer_replay(ClientConnection& client, const http::HeaderLines& request,
                       const Record& record, const ReplayAs& as);
 
+/// When to ask again about an unknown outcome: soon where a reconciler works on it; nothing where a
+/// person must.
+std::optional<Duration> retry_after_uncertain(const OperationConfig& config);
+
 /// URL of an operation's resource at this gateway.
 std::string operation_url(const OperationId& id);
 

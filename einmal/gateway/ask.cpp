@@ -1,15 +1,14 @@
 #include "einmal/gateway/ask.hpp"
 
-#include "einmal/gateway/relay.hpp"
+#include "einmal/gateway/small_exchange.hpp"
 #include "einmal/http/replay_headers.hpp"
 #include "einmal/http/target.hpp"
-#include "einmal/http/write.hpp"
 
 namespace einmal::gateway {
 
 namespace {
 
-/// What may be read of an answer's body to use the connection again.
+/// What an answer's body may be, though nobody looks at it.
 constexpr std::size_t body_limit = std::size_t{64} << 10;
 
 bool speaks_of_the_body(std::string_view name) {
@@ -49,11 +48,6 @@ Result<std::shared_ptr<AskedService>> AskedService::make(Loop& loop, const std::
 
 Async<std::optional<http::ResponseHead>> AskedService::ask(const http::RequestHead& request,
                                                            const UpstreamTimes& times) {
-  std::optional<http::ResponseHead> answer;
-  Acquired acquired = co_await pool_->acquire(times.connect);
-  if (!acquired.connection) co_return answer;
-  UpstreamHandle connection = std::move(acquired.connection);
-
   http::RequestHead head;
   head.method = "GET";
   head.target = path_;
@@ -64,28 +58,9 @@ Async<std::optional<http::ResponseHead>> AskedService::ask(const http::RequestHe
   head.headers.add("Host", host_);
   head.headers.add("X-Original-Method", request.method);
   head.headers.add("X-Original-URI", request.target);
-  std::string bytes;
-  http::append_head(bytes, head);
-
-  connection->parser().reset(head.method);
-  connection->stream().expires_after(times.answer);
-  const IoResult sent = co_await connection->stream().write(bytes);
-  if (!sent.ok()) co_return answer;
-  bool timed_out = false;
-  for (std::size_t read = 0; read <= body_limit;) {
-    const http::Fed fed = co_await next_step(*connection, times.answer, Buffer::small, timed_out);
-    if (fed.step == http::Step::error) {
-      answer.reset();
-      co_return answer;
-    }
-    if (fed.step == http::Step::head) answer = std::move(connection->parser().head());
-    if (fed.step == http::Step::complete) {
-      if (connection->parser().reusable()) pool_->give_back(std::move(connection));
-      break;
-    }
-    read += fed.body.size();
-  }
-  co_return answer;
+  std::optional<SmallAnswer> answer = co_await exchange(*pool_, head, times, body_limit);
+  if (!answer) co_return std::nullopt;
+  co_return std::move(answer->head);
 }
 
 }  // namespace einmal::gateway

@@ -160,9 +160,17 @@ struct KeyConfig {
 
 /// How to ask the upstream what became of an uncertain operation.
 struct ReconcileConfig {
-  std::string request;  ///< `GET /orders?key={key}`
-  /// Answers (status, or status and `pointer = value`) that mean: it happened, it did not.
+  /// `GET /orders?key={key}`; also `{caller}` and `{operation-id}`.
+  std::string request;
+  /// Answers (a status; a status and a pointer that must be there; a status and `pointer = value`)
+  /// that mean: it happened, it was refused, there is no effect. Any other answer, and one that
+  /// means two of these, settles nothing.
   std::vector<std::string> completed, failed, absent;
+  int status = 200;         ///< Of the result that repeats get, where it happened.
+  int failed_status = 0;    ///< The same, where it was refused; needed with `failed`.
+  std::string result;       ///< JSON pointer to the result's body in the answer; empty: all of it.
+  std::string location;     ///< Of the result, `/orders/{/id}`: pointers within the result's body.
+  std::string credentials;  ///< File of header lines that the request carries.
   friend bool operator==(const ReconcileConfig&, const ReconcileConfig&) = default;
 };
 

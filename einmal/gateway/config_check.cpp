@@ -8,6 +8,7 @@
 #include "einmal/fingerprint/fingerprint.hpp"
 #include "einmal/gateway/config_file.hpp"
 #include "einmal/gateway/config_text.hpp"
+#include "einmal/gateway/reconcile_mapping.hpp"
 #include "einmal/gateway/route.hpp"
 #include "einmal/http/head.hpp"
 #include "einmal/http/replay_headers.hpp"
@@ -176,10 +177,18 @@ void check_reconcile(const OperationConfig& operation, Findings& findings) {
   for (const auto* list : {&reconcile.completed, &reconcile.failed, &reconcile.absent}) {
     for (const auto& text : *list) {
       const auto condition = parse_reconcile_condition(text);
-      if (!condition) findings.add("reconcile", condition.error().message);
+      if (!condition) {
+        findings.add("reconcile", condition.error().message);
+        return;
+      }
       if (!seen.insert(text).second) findings.add("reconcile", "'" + text + "' stands twice");
     }
   }
+  if (!reconcile.failed.empty() && reconcile.failed_status == 0) {
+    findings.add("reconcile", "failed_status: which status a refusal is repeated with, 400 to 499");
+  }
+  if (const auto mapping = ReconcileMapping::make(operation); !mapping)
+    findings.add("reconcile", mapping.error().message);
   if (!reconcile.absent.empty() && !operation.quiescence) {
     findings.add_at(
         {"quiescence", "reconcile"},

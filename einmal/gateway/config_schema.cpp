@@ -366,7 +366,17 @@ std::vector<Setting<ReconcileConfig>> reconcile_settings() {
       .texts(
           "failed", [](auto& c) -> auto& { return c.failed; })
       .texts(
-          "absent", [](auto& c) -> auto& { return c.absent; });
+          "absent", [](auto& c) -> auto& { return c.absent; })
+      .count(
+          "status", [](auto& c) -> auto& { return c.status; }, 200, 399)
+      .count(
+          "failed_status", [](auto& c) -> auto& { return c.failed_status; }, 400, 499)
+      .text(
+          "result", [](auto& c) -> auto& { return c.result; })
+      .text(
+          "location", [](auto& c) -> auto& { return c.location; })
+      .text(
+          "credentials", [](auto& c) -> auto& { return c.credentials; });
   return settings.list();
 }
 

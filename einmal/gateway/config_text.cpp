@@ -143,7 +143,7 @@ Result<ReconcileCondition> parse_reconcile_condition(std::string_view text) {
   const auto wrong = [&] {
     return invalid(text,
                    "a status such as \"404\", or a status and what stands in the JSON body, "
-                   "such as \"200 /status = \\\"paid\\\"\"");
+                   "such as \"200 /orders/0\" or \"200 /status = \\\"paid\\\"\"");
   };
   auto rest = text;
   std::int64_t status = 0;
@@ -153,7 +153,12 @@ Result<ReconcileCondition> parse_reconcile_condition(std::string_view text) {
   rest = http::trim(rest);
   if (rest.empty()) return condition;
   const auto equals = rest.find('=');
-  if (rest.front() != '/' || equals == std::string_view::npos) return wrong();
+  if (rest.front() != '/') return wrong();
+  if (equals == std::string_view::npos) {
+    if (rest.find_first_of(" \t\"") != std::string_view::npos) return wrong();
+    condition.pointer = rest;
+    return condition;
+  }
   condition.pointer = http::trim(rest.substr(0, equals));
   condition.json = http::trim(rest.substr(equals + 1));
   if (!canonical_json(condition.json, JsonNumbers::exact)) return wrong();

@@ -370,6 +370,7 @@ http::Problem Attempt::uncertain_problem(const std::string& detail,
   http::Problem problem(http::Reason::outcome_uncertain, detail);
   problem.status = config_.uncertain_status;
   problem.upstream_status = upstream_status;
+  problem.retry_after = retry_after_uncertain(config_);
   if (execution_) problem.operation = operation_url(execution_->record().operation_id);
   return problem;
 }

@@ -6,6 +6,7 @@
 #include "einmal/gateway/admin.hpp"
 #include "einmal/gateway/client_connection.hpp"
 #include "einmal/gateway/core.hpp"
+#include "einmal/gateway/upstream_reconciler.hpp"
 
 namespace einmal {
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr Duration sweep_interval = std::chrono::seconds(1);
 constexpr Duration measure_interval = std::chrono::seconds(5);
+constexpr Duration reconcile_interval = std::chrono::seconds(1);
 
 EngineLimits engine_limits(const GatewayLimits& limits) {
   EngineLimits engine;
@@ -98,6 +100,7 @@ class Gateway::Impl {
     }
     engine_->start_sweeping(sweep_interval);
     engine_->start_measuring(measure_interval);
+    engine_->start_reconciling(reconciler_, config_.name_space, reconcile_interval);
     loop_.run();
     ended_ = true;
   }
@@ -169,6 +172,7 @@ class Gateway::Impl {
   Loop loop_;
   std::optional<Engine> engine_;
   Core core_;
+  gateway::UpstreamReconciler reconciler_{core_};
   std::unique_ptr<Listener> listener_, admin_listener_;
   bool engine_idle_ = false, stopping_ = false;
   std::atomic<bool> ended_{false};  ///< `run` has returned.

@@ -42,6 +42,7 @@ Problem duplicate_problem(const Begun& begun, const OperationConfig& config) {
     Problem problem(Reason::outcome_uncertain);
     problem.status = config.uncertain_status;
     problem.operation = operation_url(uncertain->record->operation_id);
+    problem.retry_after = retry_after_uncertain(config);
     if (uncertain->record->result) problem.upstream_status = uncertain->record->result->status;
     return problem;
   }

@@ -31,7 +31,7 @@ Result<Operation> make_operation(const GatewayConfig& config, const OperationCon
   stored->id = profile->id();
   stored->definition = profile->definition();
   Operation operation{from, std::nullopt, std::move(*profile), std::move(stored), {}, {},
-                      {},   nullptr};
+                      {},   nullptr,      std::nullopt};
   operation.label = from.name.empty() ? "built-in" : from.name;
   operation.keys.header = from.key.header;
   operation.keys.aliases = from.key.aliases;
@@ -123,6 +123,14 @@ Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig 
           AskedService::make(loop, *from.authorize, config.upstream, settings->parser_limits);
       if (!service) return pass_on(service);
       operation->authorize = std::move(*service);
+    }
+    if (from.reconcile) {
+      auto mapping = ReconcileMapping::make(from);
+      if (!mapping) {
+        return failure(mapping.error().code,
+                       "operation \"" + from.name + "\": reconcile: " + mapping.error().message);
+      }
+      operation->reconcile = std::move(*mapping);
     }
     settings->operations.push_back(std::move(*operation));
   }

@@ -10,6 +10,7 @@
 #include "einmal/fingerprint/fingerprint.hpp"
 #include "einmal/gateway/ask.hpp"
 #include "einmal/gateway/config.hpp"
+#include "einmal/gateway/reconcile_mapping.hpp"
 #include "einmal/gateway/route.hpp"
 #include "einmal/gateway/upstream_pool.hpp"
 #include "einmal/http/key_field.hpp"
@@ -31,6 +32,7 @@ struct Operation {
   http::OutcomeOverrides outcomes;
   std::string label;  ///< What metrics and logs call it: one name for the built-in operation.
   std::shared_ptr<AskedService> authorize;  ///< Null: nobody is asked.
+  std::optional<ReconcileMapping> reconcile;
 };
 
 /// What a request matched: the operation and the name it goes by in the scope.
