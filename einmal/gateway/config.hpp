@@ -253,6 +253,8 @@ struct GatewayConfig {
   UnmatchedKey unmatched_key = UnmatchedKey::pass;
   std::optional<std::string> documentation;  ///< Base URL of problem types.
   Dialect dialect = Dialect::ietf;
+  /// File of bearer tokens whose holders may report outcomes; nothing: nobody may.
+  std::optional<std::string> outcome_tokens;
   /// Whether keyed answers are compressed for clients that accept it, see representation.hpp.
   bool compress = true;
   std::optional<CorsConfig> cors;

@@ -104,6 +104,8 @@ std::vector<Setting<GatewayConfig>> gateway_settings() {
       .choice(
           "dialect", [](auto& c) -> auto& { return c.dialect; },
           std::vector<Choice<Dialect>>{{"ietf", Dialect::ietf}, {"stripe", Dialect::stripe}})
+      .text(
+          "outcome_tokens", [](auto& c) -> auto& { return c.outcome_tokens; })
       .flag(
           "compress", [](auto& c) -> auto& { return c.compress; });
   return settings.list();

@@ -101,6 +101,7 @@ std::vector<Bounds> gateway_bounds() {
            {"\"a\"", "\"https://a.test/problems\"", "\"ftp://a/\"", "\"https://a b/\"",
             "\"https://a/>/\""}),
       choice("gateway", "dialect", {"\"ietf\"", "\"stripe\""}),
+      text("gateway", "outcome_tokens", {"\"tokens\""}),
       {"gateway", "compress", {"true", "false"}, {"\"true\"", "1"}},
       text("tls", "certificate", {"\"a.pem\""}),
       text("tls", "key", {"\"a.pem\""}),

@@ -134,6 +134,11 @@ Result<std::shared_ptr<const Settings>> make_settings(Loop& loop, GatewayConfig 
     }
     settings->operations.push_back(std::move(*operation));
   }
+  if (config.outcome_tokens) {
+    auto tokens = OutcomeTokens::read(*config.outcome_tokens);
+    if (!tokens) return pass_on(tokens);
+    settings->outcome_tokens = std::move(*tokens);
+  }
   auto callers = make_callers(config.caller, loop.clock());
   if (!callers) return pass_on(callers);
   settings->callers = std::move(*callers);

@@ -10,6 +10,7 @@
 #include "einmal/fingerprint/fingerprint.hpp"
 #include "einmal/gateway/ask.hpp"
 #include "einmal/gateway/config.hpp"
+#include "einmal/gateway/outcome_tokens.hpp"
 #include "einmal/gateway/reconcile_mapping.hpp"
 #include "einmal/gateway/route.hpp"
 #include "einmal/gateway/upstream_pool.hpp"
@@ -51,6 +52,7 @@ struct Settings {
   std::vector<Operation> operations;
   std::shared_ptr<UpstreamPool> pool;
   std::shared_ptr<identity::CallerSource> callers;
+  std::optional<OutcomeTokens> outcome_tokens;
   std::shared_ptr<AskedService> caller_service;  ///< With `auth-request:`.
 
   /// The operation of a method and canonical path; nothing if it matches none.

@@ -1,11 +1,10 @@
 #include "einmal/gateway/well_known.hpp"
 
-#include <ctime>
-
 #include "einmal/gateway/answers.hpp"
 #include "einmal/gateway/discovery.hpp"
 #include "einmal/gateway/identify.hpp"
-#include "einmal/gateway/json_writer.hpp"
+#include "einmal/gateway/operation_document.hpp"
+#include "einmal/gateway/report_outcome.hpp"
 
 namespace einmal::gateway {
 
@@ -18,53 +17,13 @@ constexpr std::string_view discovery_path = "/.well-known/idempotency";
 constexpr std::string_view own_paths = "/.well-known/einmal/";
 constexpr std::string_view operations_path = "/.well-known/einmal/operations/";
 constexpr std::string_view result_suffix = "/result";
+constexpr std::string_view outcome_suffix = "/outcome";
 
-std::string rfc3339(WallTime time) {
-  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(
-                                  std::chrono::floor<std::chrono::seconds>(time).time_since_epoch())
-                                  .count();
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  const auto size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return {text.data(), size};
-}
-
-std::string_view state_name(Condition condition) {
-  switch (condition) {
-    case Condition::processing:
-      return "processing";
-    case Condition::completed:
-      return "completed";
-    case Condition::failed:
-      return "failed";
-    default:
-      return "uncertain";
-  }
-}
-
-void optional_time(JsonWriter& json, std::string_view name, const std::optional<WallTime>& time) {
-  json.member(name);
-  if (time) {
-    json.text(rfc3339(*time));
-  } else {
-    json.null();
-  }
-}
-
-std::string describe(const StoredRecord& stored) {
-  const Record& record = stored.record;
-  JsonWriter json;
-  json.begin_object();
-  json.member("id").text(record.operation_id.text());
-  json.member("state").text(state_name(stored.condition));
-  json.member("operation").text(stored.scope.operation());
-  json.member("created").text(rfc3339(record.created));
-  optional_time(json, "settled", record.settled);
-  optional_time(json, "expires", record.expires);
-  json.member("attempts").number(record.attempts);
-  json.end_object();
-  return json.out() + "\n";
+/// Takes `suffix` off a path that has it and more.
+bool take_suffix(std::string_view& path, std::string_view suffix) {
+  if (path.size() <= suffix.size() || !path.ends_with(suffix)) return false;
+  path.remove_suffix(suffix.size());
+  return true;
 }
 
 Problem not_found() {
@@ -124,16 +83,7 @@ class OperationResource {
       co_await gone(stored);
       co_return;
     }
-    const std::string body = describe(stored);
-    http::ResponseHead head;
-    head.status = 200;
-    head.headers.add("Content-Type", "application/json");
-    head.headers.add("Cache-Control", "no-store");
-    const bool final =
-        stored.condition == Condition::completed || stored.condition == Condition::failed;
-    if (!final) head.headers.add("Retry-After", "1");
-    head.headers.add("Content-Length", std::to_string(body.size()));
-    co_await client_.answer(head, body);
+    co_await answer_operation(client_, stored);
   }
 
   Async<> answer_result(const StoredRecord& stored) {
@@ -194,29 +144,33 @@ bool is_well_known(const Settings& settings, std::string_view path) {
 
 Async<> answer_well_known(ClientConnection& client) {
   std::string_view path = client.path();
-  if (client.method() != "GET" && client.method() != "HEAD") {
-    Problem problem(Reason::method_not_allowed);
-    problem.keyed = false;
-    problem.allow = "GET, HEAD";
-    co_await answer_problem(client, problem);
-    co_return;
-  }
-  if (path == discovery_path) {
-    co_await answer_discovery(client);
-    co_return;
-  }
-  bool result = false;
+  bool result = false, outcome = false;
   std::optional<OperationId> id;
   if (path.substr(0, operations_path.size()) == operations_path) {
     path.remove_prefix(operations_path.size());
-    result = path.size() > result_suffix.size() &&
-             path.substr(path.size() - result_suffix.size()) == result_suffix;
-    if (result) path.remove_suffix(result_suffix.size());
+    result = take_suffix(path, result_suffix);
+    outcome = !result && take_suffix(path, outcome_suffix);
     id = OperationId::from_text(path);
+  }
+  const bool reads = client.method() == "GET" || client.method() == "HEAD";
+  if (outcome ? client.method() != "POST" : !reads) {
+    Problem problem(Reason::method_not_allowed);
+    problem.keyed = false;
+    problem.allow = outcome ? "POST" : "GET, HEAD";
+    co_await answer_problem(client, problem);
+    co_return;
+  }
+  if (client.path() == discovery_path) {
+    co_await answer_discovery(client);
+    co_return;
   }
   if (!id) {
     const Problem problem = not_found();
     co_await answer_problem(client, problem);
+    co_return;
+  }
+  if (outcome) {
+    co_await report_outcome(client, *id);
     co_return;
   }
   OperationResource resource(client, *id, result);

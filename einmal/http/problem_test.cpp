@@ -58,6 +58,9 @@ TEST(Problem, has_the_reasons_statuses_and_retry_rules_of_the_contract) {
       {"not-found", 404, false, false},
       {"method-not-allowed", 405, false, false},
       {"request-timeout", 408, false, true},
+      // The endpoint to which outcomes are reported.
+      {"outcome-invalid", 400, false, false},
+      {"outcome-conflict", 409, false, false},
   };
   EXPECT_EQ(reason_table().size(), contract.size());
   for (const auto& expected : contract) {
