@@ -1,7 +1,7 @@
 // Runs clients/behaviour.json, which is also the C++ client's, over real sockets; only waits are virtual.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { createClient, toResponse } from "@einmal/client";
 import { memoryStore } from "@einmal/client/memory";
 import { nobody, scriptedServer, virtualTime } from "./server.mjs";
@@ -15,7 +15,9 @@ test("the vectors are there and of the format that this test reads", () => {
   assert.ok(file.cases.length >= 100);
 });
 
-for (const one of file.cases) test(one.name, () => run(one));
+let passed = 0;
+for (const one of file.cases) test(one.name, async () => (await run(one), ++passed));
+after(() => console.log(`behaviour cases passed: ${passed} of ${file.cases.length}`));
 
 async function run({ server: steps, polls = [], expect, before, discovery, ...one }) {
   const at = (list, index) => list[Math.min(index, list.length - 1)];

@@ -13,7 +13,12 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/
 
 /** `bfcache`: with the back/forward cache, which playwright switches off. */
 export const launch = (bfcache = false) =>
-  chromium.launch({ executablePath, args: ["--no-sandbox"], ignoreDefaultArgs: bfcache ? ["--disable-back-forward-cache"] : [] });
+  chromium.launch({
+    executablePath,
+    // Runs as root in a container, and speaks with this machine only.
+    args: ["--no-sandbox", "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+    ignoreDefaultArgs: bfcache ? ["--disable-back-forward-cache"] : [],
+  });
 
 /** Starts `einmal ...args`; resolves to its address. Ended with the test. */
 async function start(t, args) {
