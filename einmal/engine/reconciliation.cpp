@@ -144,8 +144,10 @@ void Reconciliation::answered(const Scope& scope, Generation generation, Outcome
       return settle(scope, *one, event::Resolution::freed, std::nullopt,
                     std::move(finding.evidence));
     }
+    // It may appear any moment, and is asked for at the latest when it can be freed.
     desk_.observer.reconciled(scope, generation, Reconciled::unknown);
-    one->due = quiet;
+    put_off(*one);
+    one->due = std::min(one->due, quiet);
     return work();
   }
   desk_.observer.reconciled(scope, generation, Reconciled::unknown);
@@ -161,9 +163,14 @@ void Reconciliation::try_later(Case& one) {
                          "it with `einmal records resolve`");
     return;
   }
-  // Full jitter: many that failed together do not ask together.
+  put_off(one);
+}
+
+/// Full jitter over a delay that doubles: many that failed together do not ask together.
+void Reconciliation::put_off(Case& one) {
+  ++one.questions;
   Duration longest = one.rules.first_delay;
-  for (unsigned n = 0; n < one.unknown && longest < one.rules.longest_delay; ++n) longest *= 2;
+  for (unsigned n = 0; n < one.questions && longest < one.rules.longest_delay; ++n) longest *= 2;
   longest = std::min(longest, one.rules.longest_delay);
   one.due = desk_.now() + between(desk_.random, Duration::zero(), longest);
 }

@@ -34,7 +34,8 @@ class Reconciliation {
     StoredRecord record;
     ReconcileRules rules;
     BootTime first_seen, due, asked{};
-    unsigned unknown = 0;     ///< Questions whose answer settled nothing.
+    unsigned questions = 0;   ///< Whose answer settled nothing: the delay grows with them.
+    unsigned unknown = 0;     ///< Of these, all but those that waited for quiescence.
     std::uint64_t round = 0;  ///< Of the last look that found it.
     bool at_work = false;     ///< Being asked about, or being settled.
     bool given_up = false;
@@ -51,6 +52,7 @@ class Reconciliation {
   void settled(const Scope& scope, Generation generation, event::Resolution to,
                const Result<Answer>& answer);
   void try_later(Case& one);
+  void put_off(Case& one);
   /// The case of that generation, if it is still one.
   Case* find(const Scope& scope, Generation generation);
 

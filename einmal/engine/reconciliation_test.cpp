@@ -137,6 +137,17 @@ TEST_F(Reconciliation, WhatAppearsDuringQuiescenceIsCompleted) {
   EXPECT_EQ(condition("K"), Condition::completed);
 }
 
+TEST_F(Reconciliation, WhatIsAbsentIsAskedForAgainAllThroughALongQuiescence) {
+  make_uncertain("K");
+  reconciler.given.quiescence = 24h;
+  for (int i = 0; i < 30; ++i) reconciler.next.push_back({finding::Absent{}, "404"});
+  reconciler.always = {finding::Completed{result(201, "made")}, "200"};
+  start_reconciling();
+  scheduler.advance(6h);
+  EXPECT_EQ(condition("K"), Condition::completed) << "long before it could have been freed";
+  EXPECT_EQ(observer().count("alarm reconciliation_given_up"), 0);
+}
+
 TEST_F(Reconciliation, WhatStaysUnknownIsAskedLessAndLessAndThenAlarmed) {
   make_uncertain("K");
   reconciler.given.tries = 6;
