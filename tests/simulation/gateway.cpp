@@ -91,6 +91,60 @@ class Gateway::ProcessScheduler final : public Scheduler {
   const Timeline::Process process_;
 };
 
+/// Asks the upstream's ledger, over a network that loses one question in ten.
+class Gateway::LedgerReconciler final : public Reconciler {
+ public:
+  explicit LedgerReconciler(Gateway& gateway)
+      : gateway_(gateway),
+        chance_(stream(gateway.world_.plan.seed, 'l', static_cast<std::uint64_t>(gateway.number_),
+                       gateway.lives_)) {}
+
+  std::optional<ReconcileRules> rules(const Scope& scope) override {
+    const auto& config = gateway_.world_.plan.scopes[static_cast<std::size_t>(number_of(scope))];
+    if (config.quiescence == Duration::zero()) return std::nullopt;
+    ReconcileRules rules;
+    rules.name = "ledger";
+    rules.quiescence = gateway_.world_.mutant.frees_before_quiet ? Duration(1) : config.quiescence;
+    rules.longest_delay = 8s;
+    return rules;
+  }
+
+  void ask(const StoredRecord& record, std::function<void(OutcomeFinding)> done) override {
+    Timeline& timeline = gateway_.world_.timeline;
+    const Duration there = 1ms + Duration(chance_.below(50'000));
+    const Duration back = 1ms + Duration(chance_.below(50'000));
+    if (chance_.below(10) == 0) {
+      timeline.after(gateway_.process_, 1s, [done] { done({}); });
+      return;
+    }
+    const std::uint64_t life = gateway_.lives_;
+    const OperationId operation = record.record.operation_id;
+    timeline.after(0, there, [&gateway = gateway_, &timeline, life, operation, back, done] {
+      const OutcomeFinding finding = found(gateway.world_, operation);
+      if (!gateway.up() || gateway.lives_ != life) return;
+      timeline.after(gateway.process_, back, [done, finding] { done(finding); });
+    });
+  }
+
+ private:
+  static OutcomeFinding found(const World& world, const OperationId& operation) {
+    OutcomeFinding finding;
+    finding.evidence = "the ledger";
+    if (const auto entry = world.booked(operation)) {
+      finding::Completed completed;
+      completed.result.status = 201;
+      completed.result.body = *entry;
+      finding.what = completed;
+    } else {
+      finding.what = finding::Absent{};
+    }
+    return finding;
+  }
+
+  Gateway& gateway_;
+  SeededRandom chance_;
+};
+
 Gateway::Gateway(World& world, int number)
     : world_(world),
       number_(number),
@@ -117,6 +171,8 @@ void Gateway::start() {
   limits.uncertain_per_caller = 0;
   engine_ = std::make_unique<Engine>(*link_, *scheduler_, *clock_, *random_, no_observer(), limits);
   engine_->start_sweeping(15s);
+  reconciler_ = std::make_unique<LedgerReconciler>(*this);
+  engine_->start_reconciling(*reconciler_, "gateway", 1s);
   world_.log("gateway " + std::to_string(number_) + " is up");
 }
 

@@ -31,6 +31,7 @@ class Gateway {
  private:
   class ProcessClock;
   class ProcessScheduler;
+  class LedgerReconciler;
 
   struct Request {
     World::Origin origin;
@@ -67,6 +68,7 @@ class Gateway {
   std::unique_ptr<ProcessScheduler> scheduler_;
   std::unique_ptr<SeededRandom> random_;
   std::unique_ptr<StoreLink> link_;
+  std::unique_ptr<LedgerReconciler> reconciler_;
   std::unique_ptr<Engine> engine_;
   std::map<RequestNumber, Request> requests_;
   std::vector<std::unique_ptr<StoreLink>>

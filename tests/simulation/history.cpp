@@ -27,6 +27,10 @@ class Shrinker {
       smaller |= without_elements(&Plan::intents);
       for (std::size_t i = 0; i < plan_.intents.size(); ++i) smaller |= simpler_intent(i);
       smaller |= plan_.gateways > 1 && keep([](Plan& p) { --p.gateways; });
+      for (std::size_t i = 0; i < plan_.scopes.size(); ++i) {
+        smaller |= plan_.scopes[i].quiescence > Duration::zero() &&
+                   keep([i](Plan& p) { p.scopes[i].quiescence = Duration::zero(); });
+      }
       smaller |= plan_.own_profiles && keep([](Plan& p) { p.own_profiles = false; });
       smaller |= plan_.slowness > 0 && keep([](Plan& p) { p.slowness = 0; });
       smaller |= plan_.trouble > 0 && keep([](Plan& p) { p.trouble = 0; });

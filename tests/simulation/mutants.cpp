@@ -167,6 +167,7 @@ std::vector<Mutant> all_mutants() {
   behaviour("WaiterClaims", &Mutant::waiter_claims);
   behaviour("AnswersBeforeItIsDurable", &Mutant::answers_before_durable);
   behaviour("SendsWithoutAskingForTheLease", &Mutant::sends_without_asking);
+  behaviour("ReconcilerFreesBeforeItIsQuiet", &Mutant::frees_before_quiet);
   return mutants;
 }
 

@@ -117,7 +117,14 @@ SeededRandom stream(std::uint64_t seed, std::uint64_t what, std::uint64_t which,
   return SeededRandom(mixed);
 }
 
-Plan plan_of(std::uint64_t seed) { return Planner(seed).make(); }
+Plan plan_of(std::uint64_t seed) {
+  Plan plan = Planner(seed).make();
+  auto chance = stream(seed, 'q');
+  for (OperationConfig& scope : plan.scopes) {
+    if (chance.below(2) == 0) scope.quiescence = 20s;
+  }
+  return plan;
+}
 
 std::string Plan::text() const {
   std::ostringstream out;
@@ -130,6 +137,7 @@ std::string Plan::text() const {
     out << "  scope " << i << ": lease " << (s.lease.count() > 0 ? seconds(s.lease) : "none")
         << (s.takeover ? ", takeover" : "") << ", retention " << seconds(s.retention);
     if (s.refuse) out << ", then refuse for " << seconds(s.tombstone);
+    if (s.quiescence.count() > 0) out << ", reconciled, quiet after " << seconds(s.quiescence);
     out << "\n";
   }
   for (const Intent& i : intents) {

@@ -21,6 +21,11 @@ struct OperationConfig {
   Duration retention{};
   bool refuse = false;
   Duration tombstone{};
+  /// Gateways ask the upstream's ledger about unknown outcomes, and free what has left no trace
+  /// this long. Zero: they do not. Longer than any request of a history can be on its way: a
+  /// process stands still between its last look and its first byte for 12 s at most, the way is 6
+  /// s.
+  Duration quiescence{};
 };
 
 /// One intent of a client: the same key and body, sent until it is answered for good, and a few

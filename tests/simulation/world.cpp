@@ -182,6 +182,11 @@ std::optional<World::Reply> World::upstream_acts(Act act, ScopeNumber scope, int
   return std::nullopt;
 }
 
+std::optional<std::string> World::booked(const OperationId& operation) const {
+  const auto entry = ledger_.find(token_of(operation));
+  return entry == ledger_.end() ? std::nullopt : std::optional(entry->second);
+}
+
 // --- faults
 
 void World::begin(const Fault& fault) {

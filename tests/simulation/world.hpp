@@ -26,6 +26,7 @@ struct Mutant {
   bool waiter_claims = false;           ///< A waiter that is told `released` claims.
   bool answers_before_durable = false;  ///< The client hears before the store wrote.
   bool sends_without_asking = false;    ///< The first byte goes out whatever became of the lease.
+  bool frees_before_quiet = false;      ///< A reconciler frees what it does not find at once.
 
   friend std::ostream& operator<<(std::ostream& out, const Mutant& mutant) {
     return out << mutant.name;
@@ -95,6 +96,8 @@ class World {
   };
   std::optional<Reply> upstream_acts(Act act, ScopeNumber scope, int body, const Record& claimed,
                                      RequestNumber request);
+  /// What the upstream's ledger shows of an operation; nothing: no effect so far.
+  std::optional<std::string> booked(const OperationId& operation) const;
   void message_leaves(const OperationId& operation) { ++in_flight_[token_of(operation)]; }
   void message_arrives(const OperationId& operation) { --in_flight_[token_of(operation)]; }
   /// A gateway's answer goes on its way to the client.
