@@ -130,7 +130,7 @@ bool confirmed(const ChangeOptions& options, std::string_view question) {
   std::fflush(stdout);
   std::string answer;
   std::getline(std::cin, answer);
-  return answer == "y" || answer == "yes";
+  return answer == "y" || answer == "Y" || answer == "yes";
 }
 
 std::string who() {

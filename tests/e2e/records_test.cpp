@@ -158,6 +158,29 @@ TEST_F(Records, are_changed_only_if_they_are_still_what_was_looked_at) {
       << "only what is processing without a lease";
 }
 
+TEST_F(Records, are_changed_after_a_person_at_a_terminal_was_told_the_risk_and_said_yes) {
+  open();
+  make_uncertain("K");
+  const auto at_a_terminal = [&](const std::string& says) {
+    // script(1) gives the command a terminal and types what comes through the pipe.
+    const auto command = sibling_program("einmal") + " records resolve --store '" +
+                         gateway_->store_url() +
+                         "' --caller alice --operation create-order --key K --free --evidence seen";
+    ChildProcess person(
+        {"/bin/sh", "-c", "echo " + says + " | script -qec \"$0\" /dev/null", command});
+    const auto exit = person.wait_for_exit();
+    person.wait_for_output_end();
+    EXPECT_THAT(person.output(), HasSubstr("a second effect. Free it? [y/N]")) << person.errors();
+    return exit ? exit->status : -1;
+  };
+  for (const auto* no : {"n", "''", "yesterday"}) {
+    EXPECT_EQ(at_a_terminal(no), 1) << no;
+    EXPECT_EQ(in_words(send(order("K"))), uncertain) << no;
+  }
+  EXPECT_EQ(at_a_terminal("y"), 0);
+  EXPECT_EQ(in_words(send(order("K"))), "201 executed");
+}
+
 TEST_F(Records, in_progress_are_left_alone_unless_forced) {
   open();
   const auto gate = std::make_shared<Gate>();

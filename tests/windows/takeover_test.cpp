@@ -6,6 +6,7 @@
 #include <string>
 
 #include "einmal/engine/observer.hpp"
+#include "support/command.hpp"
 #include "support/gateway.hpp"
 
 /// Window 6 and field case C03: a stale owner. Where takeover was chosen, a stopped owner loses the
@@ -14,7 +15,9 @@
 namespace einmal::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 constexpr auto takeover = "lease = \"1s\"\non_lease_expiry = \"takeover\"\n";
 constexpr auto uncertain = "504 uncertain outcome-uncertain";
@@ -37,6 +40,14 @@ class StaleOwner : public GatewayTest {
   HttpAnswer wake_owner() {
     owner_->process().resume();
     return client_->read_answer();
+  }
+
+  static bool has_metric(GatewayProcess& gateway, const std::string& line) {
+    const auto on = gateway.process().wait_for_line("metrics on http");
+    if (!on) return false;
+    const auto port = static_cast<std::uint16_t>(std::stoi(on->substr(on->rfind(':') + 1)));
+    const auto page = "\n" + HttpClient(port).get("/metrics").body;
+    return page.find("\n" + line + "\n") != std::string::npos;
   }
 
   std::unique_ptr<GatewayProcess> owner_;
@@ -66,6 +77,53 @@ TEST_F(StaleOwner, stopped_after_sending_publishes_nothing_and_is_told_apart_by_
   EXPECT_EQ(seen[0].header("Einmal-Fencing-Token"), "1");
   EXPECT_EQ(seen[1].header("Einmal-Fencing-Token"), "2");
   EXPECT_EQ(seen[0].header("Einmal-Operation-Id"), seen[1].header("Einmal-Operation-Id"));
+}
+
+/// Field case C03: the late heartbeat, with the next owner still at work.
+TEST_F(StaleOwner, that_renews_while_the_next_one_works_is_told_that_it_lost_and_tells_no_success) {
+  auto operations = GatewaySetup{}.operations + "upstream_key = \"derived\"\n";
+  operations += "[metrics]\nlisten = \"127.0.0.1:0\"\n";
+  open({.defaults = takeover, .operations = operations});
+  const auto first = std::make_shared<Gate>();
+  const auto second = std::make_shared<Gate>();
+  upstream_.next(Play().wait(first).answer(201, "A"));
+  upstream_.next(Play().wait(second).answer(201, "B"));
+  owner_ = std::make_unique<GatewayProcess>(directory_.path().string(), gateway_->setup());
+  owner_->start({{"EINMAL_STOP_AT", "request_sent"}});
+  client_ = std::make_unique<RawClient>(owner_->port());
+  client_->send(order("K"));
+  ASSERT_TRUE(eventually([&] { return owner_->process().is_stopped(); }));
+  auto next = std::async(std::launch::async, [&] { return send_until_decided(order("K")); });
+  ASSERT_TRUE(upstream_.wait_for(2));
+
+  owner_->process().resume();
+  EXPECT_TRUE(eventually([&] {
+    return has_metric(*owner_, "einmal_renewals_total{result=\"lost\"} 1") &&
+           has_metric(*owner_, "einmal_lost_owners_total 1");
+  })) << "its handler learns that the key is another's";
+  first->open();
+  const auto late = client_->read_answer();
+  EXPECT_EQ(in_words(late), "409 in-progress in-progress") << "the record as it stands, no success";
+  second->open();
+  const auto taken = next.get();
+  EXPECT_EQ(in_words(taken), "201 executed");
+  EXPECT_EQ(taken.body, "B");
+  EXPECT_EQ(send(order("K")).body, "B");
+  EXPECT_EQ(HttpClient(owner_->port()).send(order("K")).body, "B");
+  EXPECT_TRUE(has_metric(*gateway_, "einmal_takeovers_total 1"));
+
+  const auto seen = upstream_.requests();
+  ASSERT_EQ(seen.size(), 2u);
+  for (const auto* name : {"Einmal-Operation-Id", "Idempotency-Key"}) {
+    EXPECT_NE(seen[0].header(name), "") << name;
+    EXPECT_EQ(seen[0].header(name), seen[1].header(name)) << name << " names the operation";
+  }
+  EXPECT_NE(seen[0].header("Einmal-Fencing-Token"), seen[1].header("Einmal-Fencing-Token"));
+  const auto shown = run_einmal({"records", "show", "--store", gateway_->store_url(), "--caller",
+                                 "alice", "--operation", "create-order", "--key", "K", "--json"});
+  EXPECT_THAT(shown.output,
+              AllOf(HasSubstr("\"state\":\"completed\""), HasSubstr("\"generation\":2,"),
+                    HasSubstr("\"attempts\":2,"), HasSubstr("\"event\":\"taken over\"")));
 }
 
 TEST_F(StaleOwner, that_would_release_after_a_takeover_changes_nothing) {
