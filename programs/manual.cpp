@@ -86,7 +86,7 @@ Usage or configuration error; the message names the option or the file and line.
 \fBeinmal request\fR has more, see there.
 .SH EXAMPLES
 .TP
-What is uncertain, oldest first to look at:
+What has been uncertain for ten minutes:
 einmal records list \-\-store sqlite:einmal.db \-\-state uncertain \-\-min\-age 10m
 .TP
 One record with its whole history:

@@ -6,6 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "einmal/base/random.hpp"
+#include "einmal/store/store.hpp"
+#include "store_url.hpp"
 #include "support/command.hpp"
 #include "support/gateway.hpp"
 
@@ -193,6 +196,41 @@ TEST_F(Records, in_progress_are_left_alone_unless_forced) {
   EXPECT_EQ(in_words(owner.get()), "201 executed");
   EXPECT_EQ(on_record("forget", "K", {"--evidence", "asked by the customer", "--yes"}).status, 0);
   EXPECT_EQ(in_words(send(order("K"))), "201 executed");
+}
+
+TEST_F(Records, without_a_lease_whose_owner_is_gone_are_doubted_and_then_settled) {
+  open();
+  {  // As a program does that uses the library without a lease, and dies.
+    const SystemClock clock;
+    SystemRandom random;
+    const auto store = programs::open_store(gateway_->store_url(), {}, clock, random);
+    ASSERT_TRUE(store) << store.error().message;
+    event::Claim claim;
+    claim.owner = OwnerToken::draw(random);
+    claim.operation_id = OperationId::draw(random);
+    claim.policies.lease.reset();
+    const auto claimed = ask_transition(
+        **store, {*Scope::make("app", "alice", "refund", "R1"), claim, nullptr, {}, true});
+    ASSERT_TRUE(claimed) << claimed.error().message;
+    ASSERT_TRUE(std::holds_alternative<decision::Execute>(*claimed));
+  }
+  const auto on_refund = [&](const std::string& command, std::vector<std::string> more) {
+    more.insert(more.begin(), {command, "--namespace", "app", "--caller", "alice", "--operation",
+                               "refund", "--key", "R1"});
+    return records(std::move(more));
+  };
+  EXPECT_THAT(records({"list", "--namespace", "app"}).output, HasSubstr("processing"));
+  EXPECT_EQ(on_refund("resolve", {"--free", "--evidence", "x", "--yes"}).status, 1);
+  EXPECT_THAT(on_refund("doubt", {"--evidence", "x", "--dry-run"}).output,
+              HasSubstr("would be uncertain"));
+  EXPECT_THAT(records({"list", "--namespace", "app"}).output, HasSubstr("processing"));
+  const auto doubted = on_refund("doubt", {"--evidence", "host a7 was replaced", "--yes"});
+  EXPECT_EQ(doubted.status, 0) << doubted.errors;
+  EXPECT_THAT(records({"list", "--namespace", "app"}).output, HasSubstr("operator's doubt"));
+  EXPECT_EQ(on_refund("resolve", {"--free", "--evidence", "no row", "--yes"}).status, 0);
+  EXPECT_THAT(on_refund("show", {}).output,
+              AllOf(HasSubstr("processing -> uncertain, by "), HasSubstr("host a7 was replaced"),
+                    HasSubstr("uncertain -> freed, by ")));
 }
 
 TEST_F(Records, that_do_not_exist_or_are_not_named_are_told_apart_from_failures) {
