@@ -147,7 +147,8 @@ void Reconciliation::answered(const Scope& scope, Generation generation, Outcome
     // It may appear any moment, and is asked for at the latest when it can be freed.
     desk_.observer.reconciled(scope, generation, Reconciled::unknown);
     put_off(*one);
-    one->due = std::min(one->due, quiet);
+    if (one->due > quiet)
+      one->due = quiet + between(desk_.random, Duration::zero(), one->rules.first_delay);
     return work();
   }
   desk_.observer.reconciled(scope, generation, Reconciled::unknown);

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <deque>
+#include <future>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -226,9 +227,10 @@ TEST_F(IllDisk, ThatTakesTwoSecondsACommitLosesNothingAndRunsNothingTwice) {
   start();
   disk_.arm({FaultVfs::Operation::sync, FaultVfs::Kind::stall, 1, true, FaultVfs::File::wal});
   std::atomic<bool> over{false};
-  std::thread slow([&] {
+  std::promise<void> ended;
+  std::thread slow([&, end = ended.get_future()] {
     while (disk_.wait_until_stalled_or([&] { return over.load(); })) {
-      std::this_thread::sleep_for(seconds(2));  // The fault itself, not a wait for a state.
+      end.wait_for(seconds(2));
       disk_.release();
     }
   });
@@ -244,6 +246,7 @@ TEST_F(IllDisk, ThatTakesTwoSecondsACommitLosesNothingAndRunsNothingTwice) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
   for (auto& client : clients) client.join();
   over = true;
+  ended.set_value();
   disk_.disarm();
   slow.join();
   std::map<std::string, std::size_t> counts;
