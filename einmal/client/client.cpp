@@ -103,7 +103,7 @@ Result<Outcome> Client::send(const std::string& name, const Request& request) {
   auto own = own_key(request, options_.key_header, intent.headers);
   if (!own) return pass_on(own);
   intent.key = *own ? std::move(**own) : Id128<KeyTag>::draw(world_.random).text();
-  return run({intent, own->has_value(), request.credentials});
+  return run({intent, own->has_value(), true, request.credentials});
 }
 
 Result<Outcome> Client::resume(const std::string& name, const http::HeaderLines& credentials) {
@@ -111,7 +111,7 @@ Result<Outcome> Client::resume(const std::string& name, const http::HeaderLines&
   auto found = world_.journal.find(name);
   if (!found) return pass_on(found);
   if (!*found) return failure(ErrorCode::invalid, "the journal knows no intent of that name");
-  return run({(*found)->intent, true, credentials});
+  return run({(*found)->intent, true, false, credentials});
 }
 
 Result<std::optional<IntentLock>> Client::lock(const std::string& intent, BootTime deadline) {
@@ -162,7 +162,7 @@ Result<Outcome> Client::run(const Call& call) {
     return failure(ErrorCode::invalid,
                    "this intent has another key already; give that one, or none");
   const Progress& progress = entry->progress;
-  if (!progress.is_settled() || why(*progress.verdict) == Why::rejected)
+  if (!progress.is_settled() || (call.asked_anew && why(*progress.verdict) == Why::rejected))
     return Run(*this, std::move(*entry), call.credentials, deadline).finish();
   Outcome outcome;
   outcome.verdict = *progress.verdict;

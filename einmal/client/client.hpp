@@ -63,14 +63,17 @@ class Client {
   /// sent by this call then. That the journal cannot be written is a verdict (Why::journal).
   Result<Outcome> send(const std::string& intent, const Request& request);
 
-  /// Finishes an open intent from what the journal holds. Errors: invalid (no such intent).
+  /// Finishes an open intent from what the journal holds. Of a settled one (also a `rejected` one:
+  /// nobody asked for it again) the kept verdict is returned and nothing is sent. Errors: invalid
+  /// (no such intent).
   Result<Outcome> resume(const std::string& intent, const http::HeaderLines& credentials = {});
 
  private:
   class Run;
   struct Call {
     const Intent& intent;
-    bool own_key;  ///< The key is the application's: an entry with another one is not touched.
+    bool own_key;     ///< The key is the application's: an entry with another one is not touched.
+    bool asked_anew;  ///< By `send`: a rejected request is sent again.
     const http::HeaderLines& credentials;
   };
   Result<Outcome> run(const Call& call);

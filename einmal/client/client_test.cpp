@@ -167,6 +167,11 @@ TEST_F(ClientTest, ARejectedRequestMayComeAgainAsItIsOrCorrected) {
   upstream_.next(Play().answer(404));
   EXPECT_EQ(send("one", request()).key, rejected.key);
   EXPECT_EQ(upstream_.count(), 2U);
+  const auto resumed = client().resume("one");
+  ASSERT_TRUE(resumed);
+  EXPECT_EQ(why(resumed->verdict), Why::rejected);
+  EXPECT_TRUE(resumed->from_journal);
+  EXPECT_EQ(upstream_.count(), 2U) << "nobody asked for it again";
   const Outcome corrected = send("one", request("{\"item\":\"coffee\"}"));
   EXPECT_EQ(name(corrected.verdict), "succeeded");
   EXPECT_NE(corrected.key, rejected.key);
@@ -181,9 +186,10 @@ TEST_F(ClientTest, ResumeSendsTheSameBytesUnderTheSameKey) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(name(found->verdict), "succeeded");
   const auto requests = upstream_.requests();
-  ASSERT_EQ(requests.size(), 2U);
-  EXPECT_EQ(requests[0].head_bytes, requests[1].head_bytes);
-  EXPECT_EQ(requests[0].body, requests[1].body);
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[1].target, "/.well-known/idempotency");
+  EXPECT_EQ(requests[0].head_bytes, requests[2].head_bytes);
+  EXPECT_EQ(requests[0].body, requests[2].body);
   EXPECT_FALSE(client().resume("unheard of"));
 }
 

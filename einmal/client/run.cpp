@@ -12,8 +12,6 @@ namespace einmal::client {
 
 namespace {
 
-/// Below this age of the first attempt no server's window is asked for.
-constexpr auto surely_young = std::chrono::minutes(1);
 constexpr auto discovery_time = std::chrono::seconds(5);
 
 }  // namespace
@@ -47,7 +45,6 @@ bool Client::Run::is_too_old() {
   // A clock that was set back proves nothing either: the difference counts, whichever way.
   const Duration difference = world_.clock.wall_now() - *entry_.progress.first_sent;
   const Duration age = difference < Duration(0) ? -difference : difference;
-  if (age < surely_young) return false;
   std::optional<Duration> window;
   const auto asked =
       world_.transport.send(wire_get(discovery_url(entry_.intent.url)),

@@ -23,6 +23,8 @@ class KeyedApi {
  public:
   KeyedApi() {
     upstream_.always([this](const HttpRequest& request, std::size_t) {
+      // How long results are kept is asked before an intent is resumed; it does not say.
+      if (request.method == "GET") return Play().answer(404);
       std::lock_guard lock(mutex_);
       const auto [at, is_new] = effects_.emplace(request.header("Idempotency-Key"), request.body);
       if (!is_new && at->second != request.body) return Play().answer(422);
@@ -93,7 +95,8 @@ TEST_P(KilledClient, SendsTheSameKeyAndBytesWhenItIsRunAgain) {
   EXPECT_NE(said.find(effects.begin()->first), std::string::npos) << said;
   const auto requests = api_.upstream().requests();
   for (const auto& request : requests) {
-    EXPECT_EQ(request.head_bytes, requests.front().head_bytes);
+    if (request.method == "GET") continue;
+    EXPECT_EQ(request.head_bytes, requests.back().head_bytes);
     EXPECT_EQ(request.body, body);
   }
   // And once more: settled, nothing is sent.

@@ -78,10 +78,16 @@ export interface Client {
    * executed, TypeError when the request cannot be sent. Network and storage failures are verdicts.
    */
   send(intent: string, url: string | URL, init?: SendInit): Promise<Outcome>;
-  /** Finishes an open intent from what is stored; `undefined`: there is none of that name. */
+  /**
+   * Finishes an open intent from what is stored; `undefined`: there is none of that name. Of a settled one
+   * (also a `rejected` one: nobody asked for it again) the stored verdict is returned and nothing is sent.
+   */
   resume(intent: string, credentials?: HeadersInit): Promise<Outcome | undefined>;
-  /** What is stored: which intents are open (one that cannot be read is), and since when they exist. */
-  list(): Promise<{ intent: string; open: boolean; created?: number }[]>;
+  /**
+   * What is stored: which intents are open (one that cannot be read is), since when they exist, and the last
+   * verdict. An open one without a verdict was interrupted.
+   */
+  list(): Promise<{ intent: string; open: boolean; created?: number; verdict?: Verdict["verdict"] }[]>;
   /** Removes what is stored of an intent. While it is open this gives up its key: it may be done twice. */
   forget(intent: string): Promise<void>;
 }
@@ -133,7 +139,7 @@ export function createClient(options: Options = {}): Client {
 
   /** Finishes what `begin` gives while no other tab or call works on the intent. */
   const under = async (
-    intent: string, credentials: HeadersInit, begin: () => Promise<Entry | undefined>,
+    intent: string, credentials: HeadersInit, isOver: (entry: Entry) => boolean, begin: () => Promise<Entry | undefined>,
   ): Promise<Outcome | undefined> => {
     const end = time.elapsed() + deadline;
     const plain = (verdict: Verdict, more?: object) => ({ ...verdict, intent, key: "", attempts: 0, ...more });
@@ -144,12 +150,12 @@ export function createClient(options: Options = {}): Client {
       } catch (error) {
         if (error instanceof IntentConflict) throw error;
         // What is there but unreadable may have been sent; what could not be written was not.
-        const sent = await Promise.resolve().then(() => store.get(intent)).catch(() => "");
+        const sent = await (async () => store.get(intent))().catch(() => "");
         const verdict = sent === undefined ? "not_attempted" : "unknown";
         return plain({ verdict, why: "journal" }, { storeError: error });
       }
       if (!entry) return;
-      if (isFinal(entry)) return plain(entry.last!, { key: entry.key, fromStore: true });
+      if (isOver(entry)) return plain(entry.last!, { key: entry.key, fromStore: true });
       return finish({ settings, store, spend, intent, entry, end, credentials });
     };
     return exclusively(store, intent, deadline, work, () => plain({ verdict: "unknown", why: "in_progress" }));
@@ -160,8 +166,8 @@ export function createClient(options: Options = {}): Client {
     const target = new URL(url, globalThis.document?.baseURI);
     const key = init.key ?? headers.get(keyHeader) ?? randomKey();
     if (/^(GET|HEAD|OPTIONS|TRACE|CONNECT)$/.test(method)) throw new TypeError(method + " takes no key");
-    if (target.username) throw new TypeError("credentials in the URL");
-    if (!/^[!#-+\--:<-[\]-~]{1,255}$/.test(key)) throw new TypeError("not a usable key");
+    if (target.username + target.password) throw new TypeError("credentials in URL");
+    if (!/^[!#-+\--:<-[\]-~]{1,255}$/.test(key)) throw new TypeError("unusable key");
     target.hash = "";
     headers.delete(keyHeader);
     // The platform's own serialisation of every kind of body, with its Content-Type.
@@ -185,7 +191,7 @@ export function createClient(options: Options = {}): Client {
         let there = await read(intent);
         if (there && !isSameRequest(there, wanted)) {
           if (there.doubt || isFinal(there))
-            throw new IntentConflict(intent + ": another request; resume it or name a new intent");
+            throw new IntentConflict(intent + ": another request");
           await store.delete(intent);
           there = undefined;
         }
@@ -193,19 +199,19 @@ export function createClient(options: Options = {}): Client {
         if (init.key && there.key !== init.key) throw new IntentConflict(intent + ": another key");
         return there;
       };
-      return (await under(intent, [...headers].filter(([name]) => secret.test(name)), begin))!;
+      return (await under(intent, [...headers].filter(([name]) => secret.test(name)), isFinal, begin))!;
     },
-    resume: (intent, credentials = []) => under(intent, credentials, () => read(intent)),
+    resume: (intent, credentials = []) => under(intent, credentials, isSettled, () => read(intent)),
     list: async () =>
       Promise.all((await store.names()).map(async (intent) => {
         const entry = await read(intent).catch(() => {});
-        return { intent, open: !entry || !isSettled(entry), created: entry?.created };
+        return { intent, open: !isSettled(entry), created: entry?.created, verdict: entry?.last?.verdict };
       })),
     forget: async (intent) => store.delete(intent),
   };
 }
 
-const isSettled = ({ last }: Entry) => !!last && /^[sr]/.test(last.verdict);
+const isSettled = (entry?: void | Entry) => /^[sr]/.test(entry?.last?.verdict!);
 /** A `rejected` intent may be sent again. */
 const isFinal = (entry: Entry) => isSettled(entry) && entry.last!.why !== "rejected";
 
@@ -213,10 +219,14 @@ const isFinal = (entry: Entry) => isSettled(entry) && entry.last!.why !== "rejec
 export const randomKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => (byte + 256).toString(16).slice(1)).join("");
 
+/** What may happen without a person asking again: nothing that certainly was not done is sent. */
+export const resumeInterrupted = async (client: Client, name: string): Promise<Outcome | undefined> =>
+  (await client.list()).some(({ intent, verdict }) => intent === name && verdict !== "not_attempted") ? client.resume(name) : undefined;
+
 function parse(text: string): Entry {
   const entry = JSON.parse(text);
   if (entry.v !== 1 || !(entry.key && entry.method && entry.url && entry.headers))
-    throw new Error("damaged intent");
+    throw new Error("damaged");
   return entry;
 }
 

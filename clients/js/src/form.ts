@@ -1,4 +1,4 @@
-import { IntentConflict, randomKey, type Client } from "./client.js";
+import { IntentConflict, randomKey, resumeInterrupted, type Client } from "./client.js";
 import type { Outcome } from "./verdict.js";
 
 export interface GuardOptions {
@@ -23,7 +23,8 @@ export interface FormGuard {
  * Makes submissions of a plain `method=post` form happen once: however often it is submitted (double
  * click, Enter and click, again after back, after a reload, in two tabs), its intent is sent under one
  * key until the outcome is known. While that takes, the form is `aria-busy` and takes no submission. When
- * the form is guarded again, what a reload interrupted is finished, and what is done is told again.
+ * the form is guarded again, what a reload interrupted or left unknown is finished, and what is settled is
+ * told again; what certainly was not done waits for the next submission.
  */
 export function guardForm(form: HTMLFormElement, client: Client, options: GuardOptions = {}): FormGuard {
   const id = (form.id || form.getAttribute("action") || "form") + " ";
@@ -77,7 +78,7 @@ export function guardForm(form: HTMLFormElement, client: Client, options: GuardO
     void ready.then(next, next).finally(() => (submitting = false));
   };
   let submitting = false;
-  const ready = report(() => client.resume(intent()));
+  const ready = report(() => resumeInterrupted(client, intent()));
   form.addEventListener("submit", submit);
   return { renew: () => void mint(), release: () => form.removeEventListener("submit", submit) };
 }

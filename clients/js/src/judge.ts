@@ -60,10 +60,10 @@ export function judge(answer: Answer, doubt: UnknownWhy | undefined, url: string
   const isNothing = nothing.test("" + status);
   const nothingHappened = (): Judged => {
     // Speaks of this attempt only: what earlier ones did stays open.
-    const later = [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
+    const later = /^(408|42[59]|5..)$/.test("" + status) && status !== 501;
     if (later && shouldRetry !== "false") return {};
     if (doubt) return unknown(doubt);
-    if (later || [401, 403, 407].includes(status))
+    if (later || /^40[137]$/.test("" + status))
       return { verdict: "not_attempted", why: later ? "unavailable" : "unauthorised", answer };
     return refused("rejected");
   };
@@ -84,7 +84,7 @@ function operationUrl(url: string, location?: string): string | undefined {
   try {
     const { href } = new URL(location!, url);
     const ours = new URL("/.well-known/einmal/operations/", url).href;
-    if (location && href.startsWith(ours) && !/[?#]/.test(href)) return href;
+    if (href.startsWith(ours) && !/[?#]/.test(href)) return href;
   } catch {}
 }
 

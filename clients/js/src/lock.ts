@@ -1,3 +1,6 @@
+/** At most 11 days: no timer holds more than 2^31 ms. */
+export const timeout = (ms: number): AbortSignal => AbortSignal.timeout(Math.max(0, Math.min(ms, 1e9)) | 0);
+
 /** In one process: the last work on each intent of a store. */
 const queues = new WeakMap<object, Map<string, Promise<unknown>>>();
 
@@ -10,8 +13,8 @@ export async function exclusively<T>(
   store: object, intent: string, limit: number, work: () => Promise<T>, otherwise: () => T,
 ): Promise<T> {
   // Node's would join the stores of a process.
-  const locks = globalThis.navigator?.onLine !== undefined && navigator.locks;
-  const signal = AbortSignal.timeout(limit | 0);
+  const locks = globalThis.location && navigator.locks;
+  const signal = timeout(limit);
   let begun = false;
   const late = new Promise<T>((resolve) => (signal.onabort = () => begun || resolve(otherwise())));
   const begin = async () => {

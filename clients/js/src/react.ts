@@ -14,7 +14,8 @@ export interface IntentState {
 /**
  * One intent in a component. Its key is drawn when it is first sent, never while rendering, and belongs
  * to the name, not to the component: StrictMode's second rendering, a remount and a second component
- * with the same name share it. An intent that a reload left open is finished on mount.
+ * with the same name share it. An intent that a reload interrupted or left unknown is finished on mount; what
+ * certainly was not done waits for `send`.
  */
 export function useIntent(client: Client, intent: string): IntentState {
   const [state, setState] = useState<{ of: string; sending: boolean; outcome?: Outcome; error?: unknown }>({ of: intent, sending: false });
@@ -38,7 +39,7 @@ export function useIntent(client: Client, intent: string): IntentState {
     let left = false;
     // Of an intent that is not stored nothing is shown, not even that it is being looked for.
     void client.list().then((all) => {
-      if (!left && all.some((one) => one.intent === intent)) void run(() => client.resume(intent)).catch(() => {});
+      if (!left && all.some((one) => one.intent === intent && one.verdict !== "not_attempted")) void run(() => client.resume(intent)).catch(() => {});
     }, () => {});
     return () => void (left = true);
   }, [client, intent, run]);

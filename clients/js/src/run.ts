@@ -1,5 +1,6 @@
 import type { Settings } from "./client.js";
 import { judge, json, retryAfter } from "./judge.js";
+import { timeout } from "./lock.js";
 import type { Store } from "./store.js";
 import { fromBytes, toBytes, type Answer, type NotAttemptedWhy, type Outcome, type UnknownWhy, type Verdict } from "./verdict.js";
 import { publishedRetention } from "./window.js";
@@ -60,16 +61,17 @@ export async function finish({ settings, store, spend, intent, entry, end, crede
   };
 
   /** The whole answer; null: no connection was made; undefined: sent, and no whole answer came. */
-  const exchange = async (url: string, isPoll?: boolean): Promise<Answer | null | undefined> => {
+  const exchange = async (url: string, isPoll?: boolean, limit = settings.attemptTimeout): Promise<Answer | null | undefined> => {
     const headers = new Headers(entry.headers.filter(([name]) => !isPoll || !/^(content-|if-|prefer$)/.test(name)));
     if (!isPoll) headers.set(entry.keyHeader, entry.quoted ? `"${entry.key}"` : entry.key);
-    const signal = AbortSignal.timeout(Math.max(0, Math.min(settings.attemptTimeout, end - time.elapsed())) | 0);
+    let isOut;
     try {
       const given = settings.credentials;
       const fresh = new Headers(typeof given === "function" ? await given() : given);
       for (const [name, value] of [...new Headers(credentials), ...fresh]) headers.set(name, value);
       // The browser knows that nothing can leave.
       if (globalThis.navigator?.onLine === false) return null;
+      isOut = true;
       const response = await (settings.fetch ?? fetch)(url, {
         method: isPoll ? "GET" : entry.method,
         headers,
@@ -77,24 +79,25 @@ export async function finish({ settings, store, spend, intent, entry, end, crede
         credentials: entry.credentials,
         redirect: "manual",
         cache: "no-store",
-        signal,
+        signal: timeout(Math.min(limit, end - time.elapsed())),
       });
       return { status: response.status, headers: [...response.headers], body: fromBytes(await response.arrayBuffer()) };
     } catch (error) {
       // Node says so; browsers tell nobody whether a connection was made.
       const code = (error as any)?.cause?.code;
-      return /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/.test(code) ? null : undefined;
+      return !isOut || /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/.test(code) ? null : undefined;
     }
   };
 
   const isTooOld = async (): Promise<boolean> => {
     // A clock that was set back proves nothing either: the difference counts, whichever way.
     const age = Math.abs(time.now() - entry.firstSent!);
-    if (!entry.doubt || settings.sendTooOld || !(age >= 60000)) return false;
+    if (!entry.doubt || settings.sendTooOld) return false;
     const { origin, pathname } = new URL(entry.url);
-    const answer = await exchange(origin + "/.well-known/idempotency", true);
+    const answer = await exchange(origin + "/.well-known/idempotency", true, 5000);
     const window = answer?.status === 200 ? publishedRetention(json(answer), entry.method, pathname) : Infinity;
-    return age >= (window < Infinity ? window : settings.assumedWindow);
+    // An intent in doubt for nobody knows how long is too old as well.
+    return !(age < (window < Infinity ? window : settings.assumedWindow));
   };
 
   const poll = async (url: string, asked: number): Promise<Next> => {
@@ -161,7 +164,7 @@ export async function finish({ settings, store, spend, intent, entry, end, crede
   const verdict = await decide();
   const { why, answer } = verdict;
   if (verdict.verdict !== "unknown") delete entry.doubt;
-  else if (!/^(too_old|journal)$/.test(why!)) entry.doubt = verdict.why;
+  else if (!/^(too|j)/.test(why!)) entry.doubt = why as UnknownWhy;
   entry.last = verdict;
   if (answer && answer.body.length > settings.largestStoredAnswer) entry.last = { ...verdict, answer: { ...answer, body: "", cut: true } } as Verdict;
   const outcome: Outcome = { ...verdict, intent, key: entry.key, attempts };

@@ -58,8 +58,5 @@ export const toResponse = ({ status, headers, body }: Answer): Response =>
 export const toBytes = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(text, (c) => c.charCodeAt(0));
 
-export const fromBytes = (buffer: ArrayBuffer): string => {
-  let text = "";
-  for (const byte of new Uint8Array(buffer)) text += String.fromCharCode(byte);
-  return text;
-};
+export const fromBytes = (buffer: ArrayBuffer): string =>
+  Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte)).join("");

@@ -2,7 +2,7 @@
 export const publishedRetention = (document: any, method: string, path: string): number =>
   Math.min(
     ...[].concat(document.operations ?? []).map((operation: any) =>
-      operation?.method === method && matches("" + operation.path, path) ? parseDuration("" + operation.retention) : Infinity));
+      operation?.method === method && matches("" + operation.path, path) ? parseDuration(operation.retention) : Infinity));
 
 /** An ISO 8601 duration of weeks, days, hours, minutes and seconds, in ms; anything else is Infinity. */
 export const parseDuration = (text: string): number => {

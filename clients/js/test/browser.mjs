@@ -1,7 +1,8 @@
 import { buildSync } from "esbuild";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -35,12 +36,27 @@ async function start(t, args) {
   throw new Error(`einmal ${args.join(" ")} did not start: ${out}`);
 }
 
-/** The shop: "alone" with keys of its own, "plain" without any, or behind a "gateway". */
-export async function startShop(t, topology) {
+/** The shop: "alone" with keys of its own, "plain" without any, or behind a "gateway", with `[cors]` for `origins`. */
+export async function startShop(t, topology, origins) {
   const directory = mkdtempSync(join(tmpdir(), "einmal-page-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const shop = await start(t, ["shop", "--listen", "127.0.0.1:0", "--ledger", join(directory, "ledger.db"), ...(topology === "alone" ? ["--idempotent"] : [])]);
-  const front = topology !== "gateway" ? shop : await start(t, ["gateway", "--listen", "127.0.0.1:0", "--upstream", shop, "--store", `sqlite:${directory}/einmal.db`, "--caller", "fixed:visitor"]);
+  const config = join(directory, "gateway.toml");
+  writeFileSync(config, `
+    [gateway]
+    listen = "127.0.0.1:0"
+    upstream = "${shop}"
+    [store]
+    url = "sqlite:${directory}/einmal.db"
+    [caller]
+    source = "fixed:visitor"
+    ${origins ? `[cors]\norigins = ${JSON.stringify(origins)}\nheaders = ["X-Demo-Fault"]` : ""}
+    [[operation]]
+    name = "create-order"
+    match = "POST /orders"
+    key = "optional"
+    in_flight = "wait"`);
+  const front = topology !== "gateway" ? shop : await start(t, ["gateway", "--config", config]);
   const cutter = await startCutter(t, +new URL(front).port);
   const effects = async (item = "") => (await (await fetch(`${shop}/effects?item=${encodeURIComponent(item)}`)).json()).count;
   return { url: cutter.url, cutter, effects };
@@ -115,15 +131,36 @@ export const over = (tab, panel) => ({
   },
 });
 
-/** A module in the page of `url`, from source text. */
-export async function openModule(context, url, source, resolveDir = fileURLToPath(new URL("../src", import.meta.url))) {
-  const { outputFiles } = buildSync({
-    stdin: { contents: source, resolveDir, loader: "tsx" }, bundle: true, write: false, format: "esm", jsx: "automatic",
-    define: { "process.env.NODE_ENV": '"development"' }, nodePaths: [fileURLToPath(new URL("../node_modules", import.meta.url))],
-  });
+const host = `<!doctype html><div id="root"></div><script type="module" src="/module.js"></script>`;
+const bundled = (source) =>
+  buildSync({
+    stdin: { contents: source, resolveDir: fileURLToPath(new URL("../src", import.meta.url)), loader: "tsx" },
+    bundle: true, write: false, format: "esm", jsx: "automatic", define: { "process.env.NODE_ENV": '"development"' },
+    nodePaths: [fileURLToPath(new URL("../node_modules", import.meta.url))],
+  }).outputFiles[0].text;
+
+/** A module in a page of an origin of its own, from source text. Nothing is routed: preflights are Chromium's. */
+export async function openOrigin(t, context, source) {
+  const module = bundled(source);
+  const server = createHttpServer((request, response) => {
+    const isModule = request.url === "/module.js";
+    response.writeHead(200, { "Content-Type": isModule ? "text/javascript" : "text/html", Connection: "close" });
+    response.end(isModule ? module : host);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const origin = `http://127.0.0.1:${server.address().port}`;
   const tab = await context.newPage();
-  await tab.route("**/module", (route) => route.fulfill({ contentType: "text/html", body: `<!doctype html><div id="root"></div><script type="module" src="/module.js"></script>` }));
-  await tab.route("**/module.js", (route) => route.fulfill({ contentType: "text/javascript", body: outputFiles[0].text }));
+  await tab.goto(origin, { waitUntil: "load" });
+  return { origin, tab };
+}
+
+/** A module in a page of the origin of `url`, from source text. */
+export async function openModule(context, url, source) {
+  const module = bundled(source);
+  const tab = await context.newPage();
+  await tab.route("**/module", (route) => route.fulfill({ contentType: "text/html", body: host }));
+  await tab.route("**/module.js", (route) => route.fulfill({ contentType: "text/javascript", body: module }));
   tab.on("pageerror", (error) => console.error("in the page:", error));
   await tab.goto(url + "/module");
   return tab;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createClient } from "@einmal/client";
 import { memoryStore } from "@einmal/client/memory";
-import { launch, openModule, openShop, startShop } from "./browser.mjs";
+import { launch, openModule, openOrigin, openShop, startShop } from "./browser.mjs";
 
 let browser, caching;
 before(async () => void ([browser, caching] = await Promise.all([launch(), launch(true)])));
@@ -303,6 +303,84 @@ test("a tab that does not get the intent within its deadline says unknown and se
   const second = await send(other, { deadline: 100 });
   assert.deepEqual([second.verdict, second.why, second.attempts], ["unknown", "in_progress", 0]);
   assert.equal((await first).verdict, "succeeded");
+});
+
+/** A page of another origin, with the client and a plain fetch. */
+async function openPage(t) {
+  const context = await browser.newContext();
+  t.after(() => context.close());
+  const { origin, tab } = await openOrigin(t, context, `
+    import { createClient } from "./index.js";
+    const readable = async (response) => ({ status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() });
+    window.send = (url, name, item, init) => createClient({ maxAttempts: 2, backoffBase: 50 }).send(name, url, { json: { item, amount: 1 }, ...init });
+    window.post = (url, key, headers) => fetch(url, { method: "POST", body: '{"item":"x","amount":1}', headers: { "Content-Type": "application/json", "Idempotency-Key": key, ...headers } }).then(readable, (error) => error.name);`);
+  const call = (name) => (...given) => tab.evaluate(([what, all]) => window[what](...all), [name, given]);
+  return { origin, send: call("send"), post: call("post") };
+}
+
+test("across origins: with [cors] pages of the origins named read every answer of the gateway, others none", async (t) => {
+  const [ours, theirs] = [await openPage(t), await openPage(t)];
+  const { url, cutter, effects } = await startShop(t, "gateway", [ours.origin]);
+  const orders = url + "/orders";
+
+  // The preflight lets the key through; what the client must read is exposed.
+  cutter.armed = 1;
+  const outcome = await ours.send(orders, "order 1", "tea");
+  // Chromium itself sends again on a connection that it had kept: the verdict is the same.
+  assert.deepEqual([outcome.verdict, cutter.cut, await effects()], ["replayed", 1, 1]);
+  const names = outcome.answer.headers.map(([name]) => name);
+  for (const name of ["idempotency-status", "idempotent-replayed", "idempotency-expires", "location"]) assert.ok(names.includes(name), name);
+
+  // What einmal says itself: executed, replay, mismatch, missing key, uncertain.
+  assert.equal((await ours.post(orders, "k1")).headers["idempotency-status"], "executed");
+  const again = await ours.post(orders, "k1");
+  assert.deepEqual([again.status, again.headers["idempotent-replayed"]], [201, "true"]);
+  const mismatch = await ours.send(orders, "order 2", "coffee", { key: "k1" });
+  assert.deepEqual([mismatch.verdict, mismatch.why, mismatch.answer.status], ["refused", "mismatch", 422]);
+  const invalid = await ours.post(orders, "two words, one comma");
+  assert.deepEqual([invalid.status, JSON.parse(invalid.body).reason], [400, "key-invalid"]);
+  const lost = await ours.post(orders, "k2", { "X-Demo-Fault": "drop-after-commit" });
+  assert.deepEqual([lost.status, lost.headers["idempotency-status"]], [504, "uncertain"]);
+
+  // Another origin: the key is not let through, so nothing is executed, and no stored answer is readable.
+  const before = await effects();
+  assert.equal(await theirs.post(orders, "k3"), "TypeError");
+  assert.equal(await theirs.post(orders, "k1"), "TypeError");
+  assert.equal((await theirs.send(orders, "order 3", "tea")).verdict, "unknown");
+  assert.equal(await effects(), before);
+});
+
+test("across origins: with [cors] for everybody a replay is readable for the origin that asks, not for the first one only", async (t) => {
+  const [one, other] = [await openPage(t), await openPage(t)];
+  for (const origins of [[one.origin, other.origin], ["*"]]) {
+    const { url } = await startShop(t, "gateway", origins);
+    assert.equal((await one.post(url + "/orders", "k1")).headers["idempotency-status"], "executed");
+    assert.equal((await other.post(url + "/orders", "k1")).headers["idempotency-status"], "replayed");
+  }
+});
+
+test("across origins: without [cors] nothing is executed and nothing is readable", async (t) => {
+  const page = await openPage(t);
+  const { url, effects } = await startShop(t, "gateway");
+  assert.equal(await page.post(url + "/orders", "k1"), "TypeError");
+  assert.equal(await effects(), 0);
+});
+
+test("a form sends nothing when it is loaded anew after it could not send: that takes a click", async (t) => {
+  const shop = await startShop(t, "gateway");
+  const context = await browser.newContext();
+  t.after(() => context.close());
+  const checkout = await openShop(context, shop.url, "b1", "safe");
+  await context.setOffline(true);
+  await checkout.button.click();
+  await checkout.says("not_attempted");
+  await context.setOffline(false);
+  await checkout.tab.reload();
+  await checkout.tab.waitForFunction(() => !document.querySelector("[aria-busy]"));
+  assert.equal(await shop.effects(), 0);
+  await checkout.button.click();
+  await checkout.says("succeeded");
+  assert.equal(await shop.effects(), 1);
 });
 
 test("PUT to a name that the client made needs no server that keeps keys", async (t) => {

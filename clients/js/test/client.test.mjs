@@ -17,7 +17,11 @@ const keyOf = (request) => request.headers.find(([name]) => name === "idempotenc
 /** A server that keeps its keys, with `faults` for the first attempts; counts effects. */
 async function shop(faults = []) {
   const results = new Map();
-  const server = await scriptedServer((request, index) => {
+  const requests = [];
+  const server = await scriptedServer((request) => {
+    // How long it keeps results is asked before an intent is resumed; it does not say.
+    if (request.method === "GET") return { answer: { status: 404 } };
+    const index = requests.push(request) - 1;
     const key = keyOf(request);
     const known = results.get(key);
     if (!known) results.set(key, request.body);
@@ -26,7 +30,7 @@ async function shop(faults = []) {
     if (known !== undefined && known !== request.body) return { answer: { status: 422, headers: { "Idempotency-Status": "mismatch" } } };
     return { answer: { ...created.answer, headers: { ...created.answer.headers, ...(known === undefined ? {} : { "Idempotency-Status": "replayed" }) } } };
   });
-  return Object.assign(server, { effects: () => results.size });
+  return Object.assign(server, { requests, effects: () => results.size });
 }
 
 const cases = (faults, run, options = {}) => async (t) => {
@@ -157,11 +161,41 @@ test("a quoted key is an RFC 8941 String", cases([], async ({ server, client, or
 
 test("what cannot be sent under a key is refused at once", cases([], async ({ server, client, orders }) => {
   for (const method of ["GET", "head", "OPTIONS"]) await assert.rejects(client.send("a", orders, { method }), TypeError);
-  await assert.rejects(client.send("a", "http://user:password@127.0.0.1/"), TypeError);
+  for (const user of ["user:password", "user", ":password"])
+    await assert.rejects(client.send("a", `http://${user}@127.0.0.1/`), TypeError);
   await assert.rejects(client.send("a", "/orders"), TypeError);
   assert.equal(server.requests.length, 0);
   assert.deepEqual(await client.list(), []);
 }));
+
+test("resuming what was rejected tells the verdict and sends nothing: nobody asked for it again", cases(
+  [{ answer: { status: 400 } }],
+  async ({ server, client, make, orders }) => {
+    await client.send("order 1", orders, { body: "wrong" });
+    const resumed = await make().resume("order 1");
+    assert.deepEqual([resumed.verdict, resumed.why, resumed.fromStore, server.requests.length], ["refused", "rejected", true, 1]);
+    assert.deepEqual((await client.list())[0].verdict, "refused");
+    assert.equal((await client.send("order 1", orders, { body: "wrong" })).attempts, 1);
+  }));
+
+test("an intent in doubt for nobody knows how long is too old to be sent", cases([], async ({ server, store, client, orders }) => {
+  store.put("order 1", JSON.stringify({ v: 1, key: "k", keyHeader: "Idempotency-Key", method: "POST", url: orders, headers: [], doubt: "no_answer" }));
+  const outcome = await client.resume("order 1");
+  assert.deepEqual([outcome.verdict, outcome.why, server.requests.length], ["unknown", "too_old", 0]);
+}));
+
+test("headers that cannot be had mean that nothing was sent", cases([], async ({ server, make, orders }) => {
+  for (const credentials of [async () => { throw new Error("login over"); }, { "X-Token": "a\nb" }]) {
+    const outcome = await make({ credentials }).send("order 1", orders, { body: "a" });
+    assert.deepEqual([outcome.verdict, outcome.why], ["not_attempted", "unreachable"]);
+  }
+  assert.equal(server.requests.length, 0);
+}));
+
+for (const deadline of [Infinity, 2 ** 31, 2 ** 40])
+  test(`a deadline of ${deadline} ms is one, and no mistake`, cases([], async ({ make, orders }) => {
+    assert.equal((await make({ deadline, attemptTimeout: deadline }).send("order 1", orders, { body: "a" })).verdict, "succeeded");
+  }));
 
 test("nothing is sent when the intent cannot be stored", cases([], async ({ server, make, orders }) => {
   for (const store of [{ ...memoryStore(), add: () => { throw new Error("full"); } }, { ...memoryStore(), put: async () => { throw new Error("full"); } }]) {
