@@ -8,7 +8,7 @@ const browser = await launch();
 t.after(() => browser.close());
 try {
   const shop = await startShop(t, "gateway");
-  const context = await browser.newContext({ viewport: { width: 1000, height: 400 }, deviceScaleFactor: 1.25 });
+  const context = await browser.newContext({ viewport: { width: 1000, height: 560 }, deviceScaleFactor: 1.5 });
   const naive = await openShop(context, shop.url, "7kq2m4xa", "naive");
   const safe = over(naive.tab, "safe");
   await naive.fault("delay");
