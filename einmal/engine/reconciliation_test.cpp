@@ -176,6 +176,21 @@ TEST_F(Reconciliation, ManyAreAskedAFewAtATimeAndNotInStep) {
   for (const auto& [second, count] : by_second) EXPECT_LE(count, 40) << second;
 }
 
+TEST_F(Reconciliation, ManyThatBecomeQuietTogetherAreNotAskedAtOneInstant) {
+  for (int i = 0; i < 300; ++i) make_uncertain("K" + std::to_string(i));
+  reconciler.given.quiescence = 60s;
+  reconciler.given.first_delay = 10s;
+  reconciler.takes = 1ms;
+  reconciler.always = {finding::Absent{}, "404"};
+  start_reconciling();
+  scheduler.advance(90s);
+  EXPECT_EQ(observer().count("reconciled freed"), 300);
+  std::map<std::int64_t, int> by_second;
+  for (const auto at : reconciler.asked)
+    ++by_second[std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch()).count()];
+  for (const auto& [second, count] : by_second) EXPECT_LE(count, 100) << second;
+}
+
 TEST_F(Reconciliation, SettlesNothingThatAnOwnerOrOperatorSettledMeanwhile) {
   auto& owner = ask("late");
   owner.mark_uncertain();
