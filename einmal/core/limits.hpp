@@ -38,6 +38,14 @@ inline constexpr std::size_t max_profile_bytes = std::size_t{64} << 10;
 inline constexpr std::size_t max_actor_bytes = 256;
 inline constexpr std::size_t max_evidence_bytes = 4096;
 
+/// A workflow: the name and version of its definition, the name of a staged one, what it is given,
+/// and its journal.
+inline constexpr std::size_t max_workflow_name_bytes = 255;
+inline constexpr std::size_t max_workflow_input_bytes = std::size_t{1} << 20;
+inline constexpr std::size_t max_workflow_journal_bytes = std::size_t{16} << 20;
+inline constexpr std::size_t max_staged_at_once = 100;
+inline constexpr Duration max_workflow_delay = std::chrono::hours(24 * 366);
+
 /// One answer of a store: records of a sweep, overdue run, list page or audit page. More is served
 /// in further batches.
 inline constexpr std::size_t max_batch = 1000;

@@ -1,7 +1,7 @@
 #include "einmal/gateway/execute.hpp"
 
+#include "einmal/core/derived_key.hpp"
 #include "einmal/gateway/answers.hpp"
-#include "einmal/gateway/derived_key.hpp"
 #include "einmal/http/write.hpp"
 
 namespace einmal::gateway {
@@ -159,7 +159,7 @@ std::string Attempt::head_bytes() const {
   }
   if (execution_) {
     if (config_.upstream_key == UpstreamKey::derived)
-      lines.add(rules.keys.header, derived_key(execution_->scope()));
+      lines.add(rules.keys.header, derive_key(execution_->scope()));
     const auto& record = execution_->record();
     lines.add("Einmal-Operation-Id", record.operation_id.text());
     lines.add("Einmal-Fencing-Token", std::to_string(number(record.generation)));

@@ -6,8 +6,8 @@
 #include <boost/json/value.hpp>
 #include <fstream>
 
+#include "einmal/core/derived_key.hpp"
 #include "einmal/fingerprint/canonical_json.hpp"
-#include "einmal/gateway/derived_key.hpp"
 #include "einmal/http/head.hpp"
 
 namespace einmal::gateway {
@@ -163,7 +163,7 @@ http::RequestHead ReconcileMapping::request(const Scope& scope, const OperationI
   head.target = *filled(pattern, [&](std::string_view name) -> std::optional<std::string> {
     if (name == "caller") return scope.caller();
     if (name == "operation-id") return id.text();
-    return upstream_key_ == UpstreamKey::derived ? derived_key(scope) : scope.key();
+    return upstream_key_ == UpstreamKey::derived ? derive_key(scope) : scope.key();
   });
   head.headers = credentials_;
   head.headers.add("Accept", "application/json");

@@ -43,6 +43,13 @@ bool is_look_up(const Request& request) {
          std::holds_alternative<request::ReadProfile>(request);
 }
 
+bool is_step_of_workflow(const Request& request) {
+  return std::holds_alternative<request::StartWorkflow>(request) ||
+         std::holds_alternative<request::PickWorkflows>(request) ||
+         std::holds_alternative<request::AdvanceWorkflow>(request) ||
+         std::holds_alternative<request::ReadWorkflow>(request);
+}
+
 /// The server undid the transaction to resolve a conflict: trying again is what it asks for.
 bool is_conflict(const std::string& sqlstate) { return sqlstate.starts_with("40"); }
 
@@ -248,7 +255,8 @@ void Dispatcher::take_submitted() {
 
 Dispatcher::Queue& Dispatcher::queue_of(const Command& command) {
   if (is_claim(command) || is_owner_event(command)) return batched_;
-  return is_look_up(command.request()) ? reads_ : slow_;
+  const Request& request = command.request();
+  return is_look_up(request) || is_step_of_workflow(request) ? reads_ : slow_;
 }
 
 /// Waits until a connection has something to say, something is submitted or some time has come.
@@ -322,9 +330,13 @@ void Dispatcher::give_work() {
 /// Look-ups, each by itself, and behind them one transaction.
 std::vector<std::unique_ptr<Errand>> Dispatcher::next_train() {
   std::vector<std::unique_ptr<Errand>> train;
-  while (!reads_.empty() && train.size() < max_reads) {
-    const Waiting waiting = reads_.front();
-    reads_.pop_front();
+  for (auto each = reads_.begin(); each != reads_.end() && train.size() < max_reads;) {
+    if (each->not_before > looked_) {
+      ++each;
+      continue;
+    }
+    const Waiting waiting = *each;
+    each = reads_.erase(each);
     train.push_back(std::make_unique<Single>(
         *this, waiting,
         single_statements(waiting.command->request(), machine(), options_.audit_retention)));

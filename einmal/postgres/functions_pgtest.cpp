@@ -1,9 +1,8 @@
-#include <openssl/sha.h>
 
 #include <chrono>
 #include <thread>
 
-#include "einmal/base/bytes.hpp"
+#include "einmal/core/derived_key.hpp"
 #include "einmal/core/scope.hpp"
 #include "einmal/postgres/pg_fixture.hpp"
 #include "einmal/testing/process.hpp"
@@ -395,18 +394,33 @@ TEST_F(Functions, ReplayAResourceIdWithoutABody) {
 
 TEST_F(Functions, DeriveTheKeyThatTheDocumentationConstructs) {
   const Scope scope = *Scope::make("app", "alice", "pay", "k");
-  const auto expected = [&](const std::optional<std::string>& step) {
-    Bytes input;
-    append_length_prefixed(input, "einmal derived key 1");
-    append_length_prefixed(input, scope.canonical_bytes());
-    if (step) append_length_prefixed(input, *step);
-    std::string digest(SHA256_DIGEST_LENGTH, '\0');
-    SHA256(reinterpret_cast<const unsigned char*>(input.data()), input.size(),
-           reinterpret_cast<unsigned char*>(digest.data()));
-    return to_hex(digest);
-  };
-  EXPECT_EQ(a("select einmal.derive_key('alice', 'pay', 'k')"), expected(std::nullopt));
-  EXPECT_EQ(a("select einmal.derive_key('alice', 'pay', 'k', 'charge')"), expected("charge"));
+  EXPECT_EQ(a("select einmal.derive_key('alice', 'pay', 'k')"), derive_key(scope));
+  EXPECT_EQ(a("select einmal.derive_key('alice', 'pay', 'k', 'charge')"),
+            derive_key(scope, "charge"));
+  EXPECT_EQ(a("select einmal.derive_key('alice', 'pay', 'k', '')"), derive_key(scope, ""));
+  EXPECT_EQ(a("select einmal.derive_uuid('alice', 'pay', 'k', 'charge')"),
+            derive_uuid(scope, "charge"));
+  // The golden values of einmal/core/derived_key_test.cpp.
+  EXPECT_EQ(a("select einmal.derive_key('alice', 'pay', 'k', 'charge')"),
+            "1cfccee94246ab703e0bfb10ce807103235e0b6791bfa868619b2e5268d825b9");
+  EXPECT_EQ(a("select einmal.derive_uuid('alice', 'pay', 'k', 'charge')"),
+            "1cfccee9-4246-8b70-be0b-fb10ce807103");
+  EXPECT_EQ(a("select einmal.derive_key(convert_from('\\x6dc3bc6c6c6572', 'UTF8'), 'pay', 'k', "
+              "convert_from('\\x72c3bc636b', 'UTF8'))"),
+            "c6be07f5ebd80316a9b7e52ffc309093c258801645c89fb6de46239677f07faa");
+}
+
+TEST_F(Functions, DeriveTheSameKeyAcrossTakeoverReleaseFreeAndExpiry) {
+  const std::string key = "select einmal.derive_key('alice', 'create-order', 'k', 'charge')";
+  const std::string before = a(key);
+  EXPECT_EQ(claim_mine(a, "k", "lease => '1 h'"), "execute");
+  EXPECT_EQ(a(key), before);
+  EXPECT_EQ(a("select einmal.release('alice', 'create-order', 'k', generation, owner) from "
+              "public.mine"),
+            "ok");
+  EXPECT_EQ(a(key), before);
+  EXPECT_EQ(claim_mine(a, "k", "lease => '1 h'"), "execute");
+  EXPECT_EQ(a(key), before);
 }
 
 TEST_F(Functions, AreNotLedAstrayByTheCallersSearchPath) {

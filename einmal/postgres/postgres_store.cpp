@@ -15,7 +15,7 @@ class PostgresStore final : public Store {
  public:
   PostgresStore(const std::string& conninfo, const PostgresStoreOptions& options,
                 ServerTraits traits, Bytes digest_secret, const Clock& clock, Random& random)
-      : capabilities_{"postgres", true, true, true, true, traits.announces},
+      : capabilities_{"postgres", true, true, true, true, traits.announces, true},
         digest_secret_(std::move(digest_secret)),
         dispatcher_(conninfo, options, traits, clock, random) {}
 

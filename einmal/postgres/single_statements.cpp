@@ -5,6 +5,7 @@
 #include "einmal/postgres/connection.hpp"
 #include "einmal/postgres/record_row.hpp"
 #include "einmal/postgres/statements.hpp"
+#include "einmal/postgres/workflow_statements.hpp"
 #include "einmal/store/check_request.hpp"
 
 /// Requests that are not batched: reads, lists, operators' acts, upkeep.
@@ -45,11 +46,7 @@ Statement named(const char* name, const std::string& sql) { return {name, sql.c_
 // --- one scope, by an operator or by time
 
 const std::string& step_sql(const char* call) {
-  static const auto list = [](const std::string& from) {
-    return "select 1, x.decision, x.takeover, x.repeated, x.lease_left, x.condition, "
-           "x.contradicts, x.at, " +
-           record_columns("(x.r)") + " from " + from + " x";
-  };
+  static const auto list = step_columns_of_one;
   static const std::string operators = list(
       "einmal.operator_event($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, "
       "$16, $17, $18)");
@@ -237,6 +234,10 @@ struct Build {
     single.statements.push_back(look_statement(machine));
     return single;
   }
+  template <class OfWorkflows>
+  Single operator()(const OfWorkflows& request) const {
+    return workflow_statements(request, machine);
+  }
 
  private:
   static Single by_actor(const char* name, const char* sql, const Actor& actor) {
@@ -327,7 +328,9 @@ struct Read {
   const pg_result* result;
   bool& busy;
 
-  Result<Answer> operator()(const request::Transition&) const {
+  Result<Answer> operator()(const request::Transition&) const { return decided(); }
+  Result<Answer> operator()(const request::StartWorkflow&) const { return decided(); }
+  Result<Answer> decided() const {
     StepAnswer step;
     step.kind = StepAnswer::Kind::unusable;
     step.error = {ErrorCode::internal, "postgres: an event was not answered"};
@@ -365,6 +368,17 @@ struct Read {
   }
   Result<Answer> operator()(const request::AdvanceGenerations&) const { return answer::Done{}; }
   Result<Answer> operator()(const request::AcceptTime&) const { return answer::Done{}; }
+  Result<Answer> operator()(const request::PickWorkflows&) const { return read_workflows(result); }
+  Result<Answer> operator()(const request::ReadWorkflow&) const { return read_workflows(result); }
+  Result<Answer> operator()(const request::AdvanceWorkflow&) const {
+    return read_advanced(result, busy);
+  }
+  Result<Answer> operator()(const request::ResumeWorkflow&) const {
+    return read_advanced(result, busy);
+  }
+  Result<Answer> operator()(const request::CountWorkflows&) const {
+    return read_workflow_counts(result);
+  }
 
  private:
   Result<Answer> moved() const {
@@ -375,6 +389,12 @@ struct Read {
 };
 
 }  // namespace
+
+std::string step_columns_of_one(const std::string& from) {
+  return "select 1, x.decision, x.takeover, x.repeated, x.lease_left, x.condition, "
+         "x.contradicts, x.at, " +
+         record_columns("(x.r)") + " from " + from + " x";
+}
 
 Single single_statements(const Request& request, const Machine& machine, Duration audit_retention) {
   return std::visit(Build{machine, audit_retention}, request);

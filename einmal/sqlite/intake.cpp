@@ -25,6 +25,15 @@ constexpr auto patience = std::chrono::milliseconds(1);
 
 enum class Route { claim, write, read };
 
+bool is_of_workflows(const Request& request) {
+  return std::holds_alternative<request::StartWorkflow>(request) ||
+         std::holds_alternative<request::PickWorkflows>(request) ||
+         std::holds_alternative<request::AdvanceWorkflow>(request) ||
+         std::holds_alternative<request::ReadWorkflow>(request) ||
+         std::holds_alternative<request::ResumeWorkflow>(request) ||
+         std::holds_alternative<request::CountWorkflows>(request);
+}
+
 Route route_of(const Request& request) {
   if (const auto* transition = std::get_if<request::Transition>(&request)) {
     return std::holds_alternative<event::Claim>(transition->event) ? Route::claim : Route::write;
@@ -32,7 +41,8 @@ Route route_of(const Request& request) {
   const bool writes = std::holds_alternative<request::Overdue>(request) ||
                       std::holds_alternative<request::Sweep>(request) ||
                       std::holds_alternative<request::AdvanceGenerations>(request) ||
-                      std::holds_alternative<request::AcceptTime>(request);
+                      std::holds_alternative<request::AcceptTime>(request) ||
+                      is_of_workflows(request);
   return writes ? Route::write : Route::read;
 }
 

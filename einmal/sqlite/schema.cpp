@@ -133,7 +133,30 @@ INSERT INTO counter VALUES (1, 0, 0);
 INSERT INTO meta VALUES ('oldest_writer', 1);
 )sql";
 
-constexpr const char* steps[] = {version_1};
+// Programs of version 1 do not see this table and do nothing that would contradict it.
+constexpr const char* version_2 = R"sql(
+CREATE TABLE workflow (
+  id BLOB PRIMARY KEY CHECK (length(id) = 16),
+  namespace TEXT NOT NULL,
+  caller TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  key TEXT NOT NULL,
+  definition TEXT NOT NULL CHECK (length(CAST(definition AS BLOB)) BETWEEN 1 AND 255),
+  name TEXT NOT NULL CHECK (length(CAST(name AS BLOB)) <= 255),
+  input BLOB NOT NULL CHECK (length(input) <= 1048576),
+  journal BLOB NOT NULL,
+  fence INTEGER NOT NULL CHECK (fence >= 0),
+  worker BLOB NOT NULL CHECK (length(worker) = 16),
+  stopped INTEGER NOT NULL CHECK (stopped IN (0, 1)),
+  generation INTEGER NOT NULL,
+  owner BLOB NOT NULL CHECK (length(owner) = 16),
+  due INTEGER NOT NULL,
+  due_boot BLOB NOT NULL CHECK (length(due_boot) = 16)
+) STRICT;
+CREATE INDEX workflow_due ON workflow (definition, due_boot, due) WHERE stopped = 0;
+)sql";
+
+constexpr const char* steps[] = {version_1, version_2};
 static_assert(std::size(steps) == schema_version);
 
 }  // namespace

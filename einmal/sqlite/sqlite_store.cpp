@@ -31,6 +31,7 @@ class SqliteStore final : public Store {
     capabilities_.name = "sqlite";
     capabilities_.shared_between_processes = true;
     capabilities_.same_transaction = true;
+    capabilities_.workflows = true;
   }
 
   ~SqliteStore() override {

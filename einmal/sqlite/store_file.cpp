@@ -36,10 +36,13 @@ Result<std::unique_ptr<StoreFile>> open_store_file(const OpenFile& how, Random& 
   auto kept_records = std::make_unique<RecordTable>(std::move(*records));
   auto audits = AuditTable::prepare(**connection, *kept_records);
   if (!audits) return pass_on(audits);
+  auto workflows = WorkflowTable::prepare(**connection);
+  if (!workflows) return pass_on(workflows);
   auto file = std::unique_ptr<StoreFile>(
       new StoreFile{std::move(*connection), std::move(*transactions), std::move(*meta),
                     std::move(kept_profiles), std::move(kept_agenda), std::move(kept_records),
-                    std::make_unique<AuditTable>(std::move(*audits))});
+                    std::make_unique<AuditTable>(std::move(*audits)),
+                    std::make_unique<WorkflowTable>(std::move(*workflows))});
   if (auto may = check_may_write(*file); !may) return pass_on(may);
   return file;
 }

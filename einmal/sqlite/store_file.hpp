@@ -10,6 +10,7 @@
 #include "einmal/sqlite/record_table.hpp"
 #include "einmal/sqlite/scope_digest.hpp"
 #include "einmal/sqlite/sqlite_store.hpp"
+#include "einmal/sqlite/workflow_table.hpp"
 #include "einmal/sqlite_file/connection.hpp"
 #include "einmal/sqlite_file/transaction.hpp"
 
@@ -24,6 +25,7 @@ struct StoreFile {
   std::unique_ptr<Agenda> agenda;
   std::unique_ptr<RecordTable> records;
   std::unique_ptr<AuditTable> audits;
+  std::unique_ptr<WorkflowTable> workflows;
 };
 
 struct OpenFile {

@@ -269,7 +269,7 @@ Result<Answer> Writer::execute(Item& item) {
   if (auto* sweep = std::get_if<request::Sweep>(&request)) return on(*sweep);
   if (auto* advance = std::get_if<request::AdvanceGenerations>(&request)) return on(*advance);
   if (auto* accept = std::get_if<request::AcceptTime>(&request)) return on(*accept);
-  return failure(ErrorCode::internal, "sqlite store: a read came to the writer");
+  return on_workflow(item);
 }
 
 Result<Answer> Writer::on(Item& item, request::Transition& transition) {

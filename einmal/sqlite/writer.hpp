@@ -63,6 +63,12 @@ class Writer {
   Result<Answer> on(const request::Sweep& sweep);
   Result<Answer> on(const request::AdvanceGenerations& advance);
   Result<Answer> on(const request::AcceptTime& accept);
+  Result<Answer> on_workflow(Item& item);
+  Result<Answer> on(Item& item, const request::StartWorkflow& start);
+  Result<Answer> on(const request::PickWorkflows& pick);
+  Result<Answer> on(Item& item, const request::AdvanceWorkflow& advance);
+  Result<Answer> on(Item& item, const request::ResumeWorkflow& resume);
+  Result<Answer> written(Result<void> done, Answer answer);
   Result<Answer> note_of_the_store(AuditEvent event, const Actor& actor);
   Result<void> apply(Row& row, std::int64_t digest, const Scope& scope, Step& step,
                      const Actor& actor);

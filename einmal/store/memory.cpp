@@ -20,6 +20,7 @@ Capabilities of_memory() {
   Capabilities capabilities;
   capabilities.name = "memory";
   capabilities.durable = false;
+  capabilities.workflows = true;
   return capabilities;
 }
 

@@ -57,6 +57,12 @@ class MemoryStore final : public Store {
   Answer on(const request::CountCaller& count, const Now& now);
   Answer on(const request::AdvanceGenerations& advance, const Now& now);
   Answer on(const request::AcceptTime& accept, const Now& now);
+  Answer on(const request::StartWorkflow& start, const Now& now);
+  Answer on(const request::PickWorkflows& pick, const Now& now);
+  Answer on(const request::AdvanceWorkflow& advance, const Now& now);
+  Answer on(const request::ReadWorkflow& read, const Now& now);
+  Answer on(const request::ResumeWorkflow& resume, const Now& now);
+  Answer on(const request::CountWorkflows& count, const Now& now);
 
   std::optional<Record> record_of(const Scope& scope) const;
   Decision step(const Scope& scope, const Event& event, const Actor& actor, const Now& now);
@@ -64,6 +70,14 @@ class MemoryStore final : public Store {
   void erase(const Scope& scope);
   void note_of_the_store(AuditEvent event, const Actor& actor, const Now& now);
   void drop_old_audit(std::size_t limit, const Now& now);
+
+  /// A row, and until when nobody else may pick it.
+  struct Workflow {
+    WorkflowRow row;
+    OwnerToken worker;
+    Lease until;
+  };
+  static bool is_due(const Workflow& workflow, const Now& now);
 
   const Capabilities capabilities_;
   const Clock& clock_;
@@ -77,6 +91,7 @@ class MemoryStore final : public Store {
   std::unordered_map<OperationId, Scope> scope_of_operation_;
   std::map<Digest, Bytes> profiles_;
   std::vector<AuditRow> audit_;
+  std::map<OperationId, Workflow> workflows_;
 };
 
 }  // namespace einmal

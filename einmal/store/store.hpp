@@ -53,6 +53,22 @@ struct AuditRow {
   friend bool operator==(const AuditRow&, const AuditRow&) = default;
 };
 
+/// A workflow as it is kept. `generation` and `owner` are those under which its record was claimed;
+/// none (0, nil) for one that was staged.
+struct WorkflowRow {
+  OperationId id;
+  Scope scope;
+  std::string definition;
+  std::string name;  ///< Empty unless staged.
+  Bytes input;
+  Bytes journal;
+  std::uint64_t fence = 0;  ///< Counts the picks.
+  bool stopped = false;
+  Generation generation{};
+  OwnerToken owner;
+  friend bool operator==(const WorkflowRow&, const WorkflowRow&) = default;
+};
+
 namespace request {
 
 /// One event on one scope: decided and made durable as one atomic step.
@@ -125,13 +141,90 @@ struct AcceptTime {
   Actor actor;
 };
 
+/// Workflows (einmal/workflow): operations of several steps. Needs the capability `workflows`. What
+/// they are made of is opaque here: a row holds the intent, a journal that only grows, and when
+/// somebody may next work on it. Every time is the store's; a row whose lease or delay is of
+/// another boot is due.
+
+/// Claims an operation and, in the same atomic step, keeps the intent if the claim executes: a row
+/// named by the record's operation id, due at once. The claim has no lease; what an owner holds is
+/// the row, and only Advance settles the record.
+struct StartWorkflow {
+  Scope scope;
+  event::Claim claim;
+  std::shared_ptr<const Profile> profile;
+  std::string definition;  ///< Name and version of what the journal means, e.g. "refund/2".
+  Bytes input;
+};
+/// Leases up to `limit` rows of these definitions that are due and not stopped, longest due first:
+/// nobody else gets them before the lease is over. Answered in the order of their ids.
+struct PickWorkflows {
+  OwnerToken worker;  ///< Drawn by the one who picks.
+  Duration lease{};
+  std::vector<std::string> definitions;
+  std::size_t limit = 1;
+};
+/// Another piece of work that is to be done once this step is durable, with a row of its own and no
+/// record.
+struct StagedWorkflow {
+  OperationId id;  ///< Drawn by the one who stages it.
+  std::string definition;
+  std::string name;  ///< What its derived keys are computed under, beside the same scope.
+  Bytes input;
+};
+/// What becomes of the row, and of its record.
+struct HoldWorkflow {
+  Duration lease{};  ///< From now.
+};
+struct DelayWorkflow {
+  Duration delay{};  ///< From now; anybody may pick it then.
+};
+/// Nobody picks it until ResumeWorkflow. Its record becomes uncertain.
+struct StopWorkflow {};
+/// The row is removed; its record, if it has one, is settled.
+struct FinishWorkflow {
+  event::Final outcome = event::Final::completed;
+  StoredResult result;
+};
+/// The row is removed and its record released: nothing of the operation had an effect.
+struct ReleaseWorkflow {};
+using WorkflowNext =
+    std::variant<HoldWorkflow, DelayWorkflow, StopWorkflow, FinishWorkflow, ReleaseWorkflow>;
+
+/// One step of the one who holds a row, as one atomic step: appends to the journal, stages, and
+/// does what comes next. Refused, with nothing changed, unless `worker` and `fence` are those of
+/// the row's last pick and the row is not stopped.
+struct AdvanceWorkflow {
+  OperationId id;
+  OwnerToken worker;
+  std::uint64_t fence = 0;
+  Bytes append;
+  std::vector<StagedWorkflow> staged;
+  WorkflowNext next;
+};
+struct ReadWorkflow {
+  OperationId id;
+};
+/// Somebody who looked into it appends to the journal of a stopped row and makes it due. Refused
+/// unless it is stopped and `fence` is the one that was looked at. A row whose record was settled
+/// meanwhile is removed instead (superseded).
+struct ResumeWorkflow {
+  OperationId id;
+  std::uint64_t fence = 0;
+  Bytes append;
+};
+/// How many rows there are of each definition, in ascending byte order.
+struct CountWorkflows {};
+
 }  // namespace request
 
 using Request =
     std::variant<request::Transition, request::ReadScope, request::ReadOperation,
                  request::ReadProfile, request::ReadAudit, request::Overdue, request::Sweep,
                  request::List, request::Stats, request::LiveOperations, request::CountCaller,
-                 request::AdvanceGenerations, request::AcceptTime>;
+                 request::AdvanceGenerations, request::AcceptTime, request::StartWorkflow,
+                 request::PickWorkflows, request::AdvanceWorkflow, request::ReadWorkflow,
+                 request::ResumeWorkflow, request::CountWorkflows>;
 
 namespace answer {
 
@@ -175,12 +268,32 @@ struct CallerCount {
   std::uint64_t live = 0, uncertain = 0;
 };
 struct Done {};
+/// PickWorkflows, ReadWorkflow (at most one).
+struct Workflows {
+  std::vector<WorkflowRow> rows;
+};
+/// AdvanceWorkflow, ResumeWorkflow.
+enum class Advanced : std::uint8_t {
+  done = 1,
+  lost = 2,        ///< Refused: somebody else holds the row, it is stopped, or it is gone.
+  superseded = 3,  ///< Somebody else had settled the record: theirs stands, the row is gone.
+};
+struct WorkflowCounts {
+  struct OfDefinition {
+    std::string definition;
+    std::uint64_t rows = 0;  ///< All of them.
+    std::uint64_t due = 0, stopped = 0;
+    friend bool operator==(const OfDefinition&, const OfDefinition&) = default;
+  };
+  std::vector<OfDefinition> definitions;
+};
 
 }  // namespace answer
 
 using Answer =
     std::variant<Decision, answer::Found, answer::FoundProfile, answer::AuditRows, answer::Moved,
-                 answer::Page, answer::Stats, answer::Names, answer::CallerCount, answer::Done>;
+                 answer::Page, answer::Stats, answer::Names, answer::CallerCount, answer::Done,
+                 answer::Workflows, answer::Advanced, answer::WorkflowCounts>;
 
 /// One request on its way through a store. The submitter owns it and keeps it alive until
 /// `completed`.
@@ -214,6 +327,7 @@ struct Capabilities {
   bool shared_between_machines = false;
   bool same_transaction = false;   ///< Offers a Session on the caller's own handle.
   bool announces_changes = false;  ///< `on_foreign_change` fires without polling.
+  bool workflows = false;          ///< Keeps the rows of workflows.
 };
 
 /// What a store does, for metrics. Called on a store thread; must not block or throw.

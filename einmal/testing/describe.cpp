@@ -132,6 +132,26 @@ std::string say(const answer::CallerCount& a) {
   return "caller live=" + text(a.live) + " uncertain=" + text(a.uncertain);
 }
 std::string say(const answer::Done&) { return "done"; }
+std::string say(const answer::Workflows& a) {
+  std::vector<std::string> rows;
+  for (const WorkflowRow& row : a.rows) {
+    rows.push_back(row.id.text() + " " + to_hex(row.scope.canonical_bytes()) + " " +
+                   row.definition + " name=" + row.name + " input=" + text(row.input) +
+                   " journal=" + text(row.journal) + " fence=" + text(row.fence) +
+                   " stopped=" + text(row.stopped) + " generation=" + text(row.generation) +
+                   " owner=" + row.owner.text());
+  }
+  return joined("workflows", rows);
+}
+std::string say(const answer::Advanced& a) { return "advanced " + code(a); }
+std::string say(const answer::WorkflowCounts& a) {
+  std::vector<std::string> rows;
+  for (const auto& of : a.definitions) {
+    rows.push_back(of.definition + " rows=" + text(of.rows) + " due=" + text(of.due) +
+                   " stopped=" + text(of.stopped));
+  }
+  return joined("counts", rows);
+}
 
 }  // namespace
 
