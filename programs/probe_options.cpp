@@ -1,8 +1,8 @@
 #include "probe_options.hpp"
 
-#include <fstream>
 #include <iterator>
 
+#include "einmal/base/read_file.hpp"
 #include "einmal/gateway/config_file.hpp"
 
 namespace einmal::programs {
@@ -28,9 +28,7 @@ CLI::Option* add(CLI::App& command, const std::string& flag, Into& into, Parse p
 /// Text, or with @ before it the file of that name.
 Result<std::string> body_text(const std::string& text) {
   if (!text.starts_with('@')) return text;
-  std::ifstream file(text.substr(1), std::ios::binary);
-  if (!file) return failure(ErrorCode::invalid, "file " + text.substr(1) + " cannot be read");
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  return read_file(text.substr(1));
 }
 
 Result<probe::Milliseconds> milliseconds(const std::string& text) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -12,6 +11,7 @@
 
 #include "commands.hpp"
 #include "einmal/base/random.hpp"
+#include "einmal/base/read_file.hpp"
 #include "einmal/core/check_limits.hpp"
 #include "record_view.hpp"
 #include "store_url.hpp"
@@ -220,12 +220,12 @@ std::optional<StoredResult> given_result(const ResolveOptions& options) {
   if (options.no_body) {
     result.body_kept = BodyKept::not_supplied;
   } else {
-    std::ifstream in(options.body_file, std::ios::binary);
-    if (!in) {
-      fmt::print(stderr, "einmal records: --body-file: {} cannot be read\n", options.body_file);
+    auto body = read_file(options.body_file);
+    if (!body) {
+      fmt::print(stderr, "einmal records: --body-file: {}\n", body.error().message);
       return std::nullopt;
     }
-    result.body.assign(std::istreambuf_iterator<char>(in), {});
+    result.body = std::move(*body);
   }
   for (const auto& line : options.headers) {
     const auto colon = line.find(": ");

@@ -30,8 +30,15 @@ int exit_code(const client::Verdict& verdict) {
   return codes[verdict.index()];
 }
 
+/// To a person. That nobody can read it changes no verdict, so no exit code.
+template <class... Values>
+void say(fmt::format_string<Values...> form, Values&&... values) {
+  const std::string text = fmt::format(form, std::forward<Values>(values)...);
+  (void)std::fputs(text.c_str(), stderr);
+}
+
 int complain(const Error& error) {
-  fmt::print(stderr, "einmal request: {}\n", error.message);
+  say("einmal request: {}\n", error.message);
   const bool usage = error.code == ErrorCode::invalid || error.code == ErrorCode::incompatible;
   return usage ? 2 : 1;
 }
@@ -188,27 +195,38 @@ class RequestCommand {
     const Answer* answer = client::answer_of(outcome.verdict);
     const bool show = answer != nullptr && client::is_settled(outcome.verdict);
     if (show && !options_.output.empty() && !write_file(answer->body)) {
-      fmt::print(stderr, "einmal request: --output: {} cannot be written; the verdict stands: {}\n",
-                 options_.output, client::name(outcome.verdict));
+      say("einmal request: --output: {} cannot be written; the verdict stands: {}\n",
+          options_.output, client::name(outcome.verdict));
       return exit_code(outcome.verdict) == 0 ? 1 : exit_code(outcome.verdict);
     }
+    bool printed = true;
     if (options_.json_output) {
-      fmt::print("{}", as_json(outcome, options_.output.empty()));
+      printed = print(as_json(outcome, options_.output.empty()));
     } else {
-      if (show && options_.output.empty()) {
-        std::fwrite(answer->body.data(), 1, answer->body.size(), stdout);
-        const bool open_line = !answer->body.empty() && answer->body.back() != '\n';
-        if (open_line && ::isatty(STDOUT_FILENO) == 1) std::fputc('\n', stdout);
-      }
-      std::fflush(stdout);
-      if (!options_.silent) fmt::print(stderr, "einmal request: {}\n", in_words(outcome));
+      if (show && options_.output.empty()) printed = print_body(answer->body);
+      if (!options_.silent) say("einmal request: {}\n", in_words(outcome));
       if (show && answer->body_cut)
-        fmt::print(stderr, "einmal request: the answer's body was too large to keep\n");
+        say("einmal request: the answer's body was too large to keep\n");
     }
     if (outcome.journal_error)
-      fmt::print(stderr, "einmal request: the verdict could not be kept: {}\n",
-                 outcome.journal_error->message);
+      say("einmal request: the verdict could not be kept: {}\n", outcome.journal_error->message);
+    if (!printed) {
+      say("einmal request: standard output cannot be written; the verdict stands: {}\n",
+          client::name(outcome.verdict));
+      if (exit_code(outcome.verdict) == 0) return 1;
+    }
     return exit_code(outcome.verdict);
+  }
+
+  /// False: not all of it reached standard output.
+  static bool print(std::string_view text) {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    return std::fflush(stdout) == 0 && written;
+  }
+
+  static bool print_body(std::string_view body) {
+    const bool open_line = !body.empty() && body.back() != '\n' && ::isatty(STDOUT_FILENO) == 1;
+    return print(body) && (!open_line || print("\n"));
   }
 
   bool write_file(const Bytes& bytes) const {
@@ -223,17 +241,17 @@ class RequestCommand {
     auto damaged = journal_->damaged();
     if (!open) return complain(open.error());
     if (!damaged) return complain(damaged.error());
-    std::string json = "[";
+    std::string json = "[", lines;
     for (const auto& entry : *open) {
       if (options_.json_output) {
         json += (json.size() == 1 ? "" : ",") + pending_json(entry);
       } else {
-        print_pending(entry);
+        lines += pending_line(entry);
       }
     }
     for (const auto& entry : *damaged) {
       if (!options_.json_output) {
-        fmt::print("#{}  damaged, may have been sent: {}\n", entry.id, entry.name);
+        lines += fmt::format("#{}  damaged, may have been sent: {}\n", entry.id, entry.name);
         continue;
       }
       std::string object = "{";
@@ -242,8 +260,9 @@ class RequestCommand {
       member(object, "damaged", "true", false);
       json += (json.size() == 1 ? "" : ",") + object + "}";
     }
-    if (options_.json_output) fmt::print("{}]\n", json);
-    return 0;
+    if (print(options_.json_output ? json + "]\n" : lines)) return 0;
+    say("einmal request: standard output cannot be written\n");
+    return 1;
   }
 
   std::string age(const Entry& entry) const {
@@ -268,12 +287,13 @@ class RequestCommand {
     return object + "}";
   }
 
-  void print_pending(const Entry& entry) const {
+  std::string pending_line(const Entry& entry) const {
     const auto& doubt = entry.progress.doubt;
-    fmt::print("{}  {} {}  key {}  {} s old  {}\n", entry.intent.name, entry.intent.method,
-               entry.intent.url, entry.intent.key, age(entry),
-               doubt.in_doubt ? fmt::format("may have been sent ({})", client::name(doubt.why))
-                              : std::string("not sent"));
+    return fmt::format("{}  {} {}  key {}  {} s old  {}\n", entry.intent.name, entry.intent.method,
+                       entry.intent.url, entry.intent.key, age(entry),
+                       doubt.in_doubt
+                           ? fmt::format("may have been sent ({})", client::name(doubt.why))
+                           : std::string("not sent"));
   }
 
   int forget() {
@@ -289,7 +309,7 @@ class RequestCommand {
       auto taken = client::IntentLock::try_take(journal_->path(), name);
       if (!taken) return complain(taken.error());
       if (!*taken) {
-        fmt::print(stderr, "einmal request: --forget: another process is at work on this intent\n");
+        say("einmal request: --forget: another process is at work on this intent\n");
         return 1;
       }
       lock = std::move(*taken);
@@ -300,7 +320,7 @@ class RequestCommand {
     auto forgotten = id ? journal_->forget(*id) : Result<bool>(false);
     if (!forgotten) return complain(forgotten.error());
     if (!*forgotten) {
-      fmt::print(stderr, "einmal request: --forget: the journal knows no such intent\n");
+      say("einmal request: --forget: the journal knows no such intent\n");
       return 1;
     }
     return 0;

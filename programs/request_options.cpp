@@ -1,10 +1,10 @@
 #include "request_options.hpp"
 
 #include <array>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 
+#include "einmal/base/read_file.hpp"
 #include "einmal/gateway/config_file.hpp"
 
 namespace einmal::programs {
@@ -17,9 +17,9 @@ using Texts = std::vector<std::string>;
 std::string bytes_of(const std::string& flag, const std::string& text) {
   if (text.empty() || text.front() != '@') return text;
   if (text == "@-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream file(text.substr(1), std::ios::binary);
-  if (!file) throw CLI::ValidationError(flag, "file " + text.substr(1) + " cannot be read");
-  return {std::istreambuf_iterator<char>(file), {}};
+  auto bytes = read_file(text.substr(1));
+  if (!bytes) throw CLI::ValidationError(flag, bytes.error().message);
+  return std::move(*bytes);
 }
 
 /// What names or proves the caller may be another in a later run, and must not lie in a file.
@@ -106,13 +106,24 @@ void add_content(CLI::App& command, client::Request& request) {
 
 void add_key(CLI::App& command, RequestOptions& options) {
   command
-      .add_option("--intent", options.intent,
-                  "What this is about, such as 'refund order 4711': the same name is the same "
-                  "key in every run. Without it each call is an intent of its own")
+      .add_option_function<std::string>(
+          "--intent",
+          [&options](const std::string& name) {
+            // Most likely a variable that is not set: each call would be an intent of its own.
+            if (name.empty()) throw CLI::ValidationError("--intent", "the name is empty");
+            options.intent = name;
+          },
+          "What this is about, such as 'refund order 4711': the same name is the same "
+          "key in every run. Without it each call is an intent of its own")
       ->type_name("NAME");
   command
-      .add_option("--journal", options.journal,
-                  "File of keys, default $XDG_STATE_HOME/einmal/requests.journal")
+      .add_option_function<std::string>(
+          "--journal",
+          [&options](const std::string& file) {
+            if (file.empty()) throw CLI::ValidationError("--journal", "the name is empty");
+            options.journal = file;
+          },
+          "File of keys, default $XDG_STATE_HOME/einmal/requests.journal")
       ->type_name("FILE");
   command.add_option("--key", options.request.key, "Your own key instead of a random one")
       ->type_name("KEY");

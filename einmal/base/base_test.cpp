@@ -3,6 +3,7 @@
 #include "einmal/base/bytes.hpp"
 #include "einmal/base/clock.hpp"
 #include "einmal/base/error.hpp"
+#include "einmal/base/read_file.hpp"
 
 namespace einmal {
 namespace {
@@ -52,6 +53,20 @@ TEST(SystemClock, KnowsItsBootAndDoesNotGoBack) {
   EXPECT_FALSE(clock.boot_id().is_nil());
   const auto before = clock.boot_now();
   EXPECT_LE(before, clock.boot_now());
+}
+
+TEST(ReadFile, GivesAllBytesOrSaysWhyNot) {
+  const auto ours = read_file("/proc/self/exe");
+  ASSERT_TRUE(ours);
+  EXPECT_EQ(ours->substr(1, 3), "ELF");
+  EXPECT_EQ(read_file("/dev/null").value_or("?"), "");
+  for (const char* path : {"/", "/proc/nothing", "", "/proc/self/mem"}) {
+    const auto failed = read_file(path);
+    ASSERT_FALSE(failed) << path;
+    EXPECT_EQ(failed.error().code, ErrorCode::invalid);
+    EXPECT_NE(failed.error().message.find(std::string(path) + ": cannot be read ("),
+              std::string::npos);
+  }
 }
 
 TEST(Result, CarriesTheReasonOnwards) {

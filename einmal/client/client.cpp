@@ -72,9 +72,14 @@ Result<void> check_request(const std::string& intent, const Request& request) {
         fmt::format("an intent's name is 1 to {} bytes without control characters", longest_name));
   if (!http::is_token(request.method)) return failure(ErrorCode::invalid, "the method is no token");
   for (const char* other : {"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"}) {
-    if (request.method == other)
+    if (http::iequals(request.method, other))
       return failure(ErrorCode::invalid,
                      fmt::format("{} changes nothing and takes no key; send it as it is", other));
+  }
+  for (const char* known : {"POST", "PUT", "PATCH", "DELETE"}) {
+    if (http::iequals(request.method, known) && request.method != known)
+      return failure(ErrorCode::invalid,
+                     fmt::format("methods are told apart by case: write {}", known));
   }
   if (request.url.size() > longest_target)
     return failure(ErrorCode::invalid, "the URL is too long");

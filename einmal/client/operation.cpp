@@ -54,6 +54,11 @@ Result<void> check_url(std::string_view url) {
   if (!parsed || parsed->encoded_host().empty() ||
       (parsed->scheme_id() != urls::scheme::http && parsed->scheme_id() != urls::scheme::https))
     return failure(ErrorCode::invalid, "the URL must be http://HOST... or https://HOST...");
+  // Boost.URL 1.81 takes what follows the digits of a port for a path: http://host:80x/
+  const std::string_view path(parsed->encoded_path().data(), parsed->encoded_path().size());
+  const bool is_path = path.empty() || path.front() == '/';
+  if (!is_path || (!parsed->port().empty() && parsed->port_number() == 0))
+    return failure(ErrorCode::invalid, "the URL's port must be 1 to 65535");
   if (parsed->has_userinfo())
     return failure(ErrorCode::invalid,
                    "the URL carries a user name or password, which would be stored; give an "

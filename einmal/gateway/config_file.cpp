@@ -1,12 +1,12 @@
 #include "einmal/gateway/config_file.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "einmal/base/read_file.hpp"
 #include "einmal/gateway/config_check.hpp"
 #include "einmal/gateway/config_settings.hpp"
 
@@ -231,10 +231,9 @@ Result<GatewayConfig> parse_config(std::string_view text, const std::string& fil
 }
 
 Result<ReadConfig> read_config_with_origins(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return failure(ErrorCode::invalid, path + ": cannot be read; does it exist?");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return parse_config_with_origins(text, path);
+  const auto text = read_file(path);
+  if (!text) return pass_on(text);
+  return parse_config_with_origins(*text, path);
 }
 
 Result<GatewayConfig> read_config(const std::string& path) {

@@ -108,6 +108,7 @@ Result<http::HeaderLines> read_credentials(const std::string& path) {
     const auto only = *parsed->begin();
     lines.add(only.name, only.value);
   }
+  if (file.bad()) return failure(ErrorCode::invalid, "credentials: " + path + " cannot be read");
   return lines;
 }
 

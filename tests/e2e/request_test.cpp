@@ -46,6 +46,55 @@ class EinmalRequest : public GatewayTest {
   }
 };
 
+// As a shell gives it when the variable is not set: `--intent "$ORDER"`.
+TEST_F(EinmalRequest, AnEmptyNameIsAnErrorAndNotAnIntentOfItsOwn) {
+  open();
+  for (const char* option : {"--intent", "--journal", "--key"}) {
+    const Ran ran = order({option, ""});
+    EXPECT_EQ(ran.status, 2) << option;
+    EXPECT_THAT(ran.errors, Not(HasSubstr("terminate"))) << option;
+  }
+  EXPECT_EQ(order({"--intent="}).status, 2);
+  EXPECT_EQ(upstream_.count(), 0U);
+}
+
+TEST_F(EinmalRequest, WhatCannotBeMeantIsAnErrorOfUsage) {
+  open();
+  const auto status = [&](const char* method, const std::string& url) {
+    return request({method, url, "--max-attempts", "1"}).status;
+  };
+  for (const char* method : {"post", "Post", "get", "Head", "GET", "delete", "a b", ""})
+    EXPECT_EQ(status(method, upstream_url()), 2) << method;
+  for (const char* url : {"http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://127.0.0.1:x/",
+                          "http://127.0.0.1:80x/", "http://:80/", "127.0.0.1:80", "http:/127.0.0.1",
+                          "file:///etc/hosts", ""})
+    EXPECT_EQ(status("POST", url), 2) << url;
+  for (const std::string& file : {directory_.file(""), directory_.file("nothing")})
+    for (const char* option : {"-d", "--json"})
+      EXPECT_EQ(request({"POST", upstream_url(), option, "@" + file}).status, 2) << file;
+  EXPECT_EQ(upstream_.count(), 0U);
+}
+
+TEST_F(EinmalRequest, OutputThatCannotBeWrittenChangesNoVerdict) {
+  open();
+  const std::string program = sibling_program("einmal");
+  const auto with = [&](const std::string& redirections, const std::string& more) {
+    const std::string command =
+        "exec '" + program + "' request POST " + gateway_url() +
+        " -d x -H 'X-Caller: alice' --proxy '' --deadline 20s --intent o --journal '" + journal() +
+        "' " + more + " " + redirections;
+    ChildProcess process({"/bin/sh", "-c", command});
+    const auto exit = process.wait_for_exit();
+    return exit ? exit->status : -1;
+  };
+  EXPECT_EQ(with("2>/dev/full", ""), 0) << "nobody reads the words, and the exit code says it";
+  for (const char* more : {"", "--json-output", "-o /dev/full", "-o /nowhere/to/be/found"})
+    EXPECT_EQ(with(">/dev/full 2>/dev/full", more), 1) << more;
+  EXPECT_EQ(upstream_.count(), 1U);
+  EXPECT_EQ(with("", ""), 0);
+  EXPECT_EQ(run_einmal({"request", "--pending", "--journal", journal()}).status, 0);
+}
+
 TEST_F(EinmalRequest, TheSameIntentIsTheSameKeyAndOneEffect) {
   open();
   const Ran first = order({"--intent", "order 1"});
