@@ -78,7 +78,6 @@ class Dispatcher::Batch final : public Errand {
         events_(std::move(events)),
         told_claims_(claims_.size()),
         told_events_(events_.size()),
-        floor_(dispatcher.highest_generation_),
         begun_(Pace::now()) {}
 
   void rows(std::size_t statement, const pg_result* result) override {
@@ -128,14 +127,14 @@ class Dispatcher::Batch final : public Errand {
     } else if (told->kind == StepAnswer::Kind::busy) {
       dispatcher_.held_too_long(waiting, std::move(told->record));
     } else {
-      dispatcher_.answer(waiting, dispatcher_.checked(waiting, std::move(told->decision), floor_));
+      dispatcher_.learn(waiting, told->decision);
+      dispatcher_.answer(waiting, std::move(told->decision));
     }
   }
 
   Dispatcher& dispatcher_;
   std::vector<Waiting> claims_, events_;
   std::vector<std::optional<StepAnswer>> told_claims_, told_events_;
-  std::uint64_t floor_;  ///< Of generations: the highest that was known when this was sent.
   Pace::time_point begun_;
 };
 
@@ -246,10 +245,7 @@ void Dispatcher::take_submitted() {
   }
   const auto now = Pace::now();
   for (Command* command : arrived) {
-    if (broken_ && is_claim(*command))
-      command->completed(tl::unexpected(*broken_));
-    else
-      queue_of(*command).push_back({command, now, now, 0, false});
+    queue_of(*command).push_back({command, now, now, 0, false});
   }
 }
 
@@ -401,27 +397,14 @@ void Dispatcher::answer(const Waiting& waiting, Result<Answer> result) {
   waiting.command->completed(std::move(result));
 }
 
-/// Remembers what a decision tells about the store; refuses a claim whose generation shows that the
-/// store has lost commits.
-Result<Answer> Dispatcher::checked(const Waiting& waiting, Decision decision, std::uint64_t floor) {
+/// Remembers the profile that a new record names, so that it is not sent again.
+void Dispatcher::learn(const Waiting& waiting, const Decision& decision) {
   const auto* execute = std::get_if<decision::Execute>(&decision);
-  if (!execute || execute->repeated) return decision;
-  const std::uint64_t generation = number(execute->record.generation);
-  if (generation <= floor) {
-    broken_ = Error{ErrorCode::corrupt,
-                    "postgres: the store handed out generation " + std::to_string(generation) +
-                        " after " + std::to_string(floor) +
-                        ": it has lost commits; stop all gateways and run einmal migrate "
-                        "--after-restore"};
-    return tl::unexpected(*broken_);
-  }
-  highest_generation_ = std::max(highest_generation_, generation);
+  if (!execute || execute->repeated || execute->takeover) return;
   const auto& profile = std::get<request::Transition>(waiting.command->request()).profile;
-  if (profile && !execute->takeover) {
-    if (known_profiles_.size() >= max_known_profiles) known_profiles_.clear();
-    known_profiles_.insert(profile->id);
-  }
-  return decision;
+  if (!profile) return;
+  if (known_profiles_.size() >= max_known_profiles) known_profiles_.clear();
+  known_profiles_.insert(profile->id);
 }
 
 void Dispatcher::again_later(Waiting waiting) {

@@ -63,7 +63,7 @@ class Dispatcher {
   void batch_failed(std::vector<Waiting> members, const Error& error, const std::string& sqlstate,
                     bool in_doubt);
   void committed(std::size_t commands, Pace::time_point begun, bool changed_for_waiters);
-  Result<Answer> checked(const Waiting& waiting, Decision decision, std::uint64_t floor);
+  void learn(const Waiting& waiting, const Decision& decision);
 
   const PostgresStoreOptions options_;
   const Clock& clock_;
@@ -80,9 +80,7 @@ class Dispatcher {
   News news_;
   Queue batched_, reads_, slow_;
   std::set<Digest> known_profiles_;
-  std::uint64_t highest_generation_ = 0;
-  std::optional<Error> broken_;  ///< The store went back in time: no claim any more.
-  Pace::time_point looked_;      ///< When the queues were gone through last.
+  Pace::time_point looked_;  ///< When the queues were gone through last.
   bool last_call_ = false;
   std::thread thread_;
 };

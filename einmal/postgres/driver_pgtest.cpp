@@ -187,17 +187,6 @@ TEST_F(Driver, DoesNotTakeARefusedCommitForASuccess) {
   EXPECT_EQ(said(ask(*store, claim("k"))), "execute");
 }
 
-TEST_F(Driver, StopsClaimingWhenTheStoreHandsOutAGenerationThatItHadBefore) {
-  Database database;
-  auto store = open(database.conninfo());
-  for (const char* key : {"k1", "k2", "k3"}) EXPECT_EQ(said(ask(*store, claim(key))), "execute");
-  const Record mine = record_of(ask(*store, claim("k4")));
-  Client(database.conninfo())("select setval('einmal.generation', 2)");  // as after a lost commit
-  EXPECT_EQ(said(ask(*store, claim("k5"))), code(ErrorCode::corrupt));
-  EXPECT_EQ(said(ask(*store, claim("k6"))), code(ErrorCode::corrupt));
-  EXPECT_EQ(said(ask(*store, settle(scope("k4"), mine))), "ok") << "what is owned is still settled";
-}
-
 TEST_F(Driver, GoesOnWhileTheSchemaChangesUnderIt) {
   Database database;
   auto store = open(database.conninfo());

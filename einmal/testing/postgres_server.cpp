@@ -108,10 +108,36 @@ std::string config_value(std::string_view value) {
 
 }  // namespace
 
-PostgresServer::PostgresServer(PostgresOptions options) {
+/// The server's account writes there.
+void PostgresServer::own_folder() const {
   const Account account = server_account();
   if (chown(socket_folder().c_str(), account.uid, account.gid) != 0)
     throw std::runtime_error("postgres_server: chown " + socket_folder() + " failed");
+}
+
+PostgresServer::PostgresServer(const PostgresServer& primary, const std::string& name) {
+  own_folder();
+  const pid_t backup = spawn({program("pg_basebackup"), "--pgdata=" + data_folder(),
+                              "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
+                              "--dbname=" + primary.conninfo() + " application_name=" + name},
+                             folder_.file("log"));
+  if (const int status = wait_for(backup); status != 0)
+    throw std::runtime_error("postgres_server: pg_basebackup failed: " + log());
+  append_settings({{"unix_socket_directories", socket_folder()},
+                   {"synchronous_standby_names", ""},
+                   {"hot_standby", "on"}});
+  start();
+}
+
+void PostgresServer::promote() {
+  const pid_t promotion = spawn(
+      {program("pg_ctl"), "promote", "--wait", "--pgdata=" + data_folder()}, folder_.file("log"));
+  if (const int status = wait_for(promotion); status != 0)
+    throw std::runtime_error("postgres_server: promotion failed: " + log());
+}
+
+PostgresServer::PostgresServer(PostgresOptions options) {
+  own_folder();
 
   const pid_t initdb =
       spawn({program("initdb"), "--pgdata=" + data_folder(), "--username=postgres", "--auth=trust",

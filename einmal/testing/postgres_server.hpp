@@ -28,6 +28,9 @@ class PostgresServer {
   /// Makes the cluster and starts the server; returns when it accepts connections. Throws
   /// std::runtime_error with the server's log when it does not in time.
   explicit PostgresServer(PostgresOptions options = {});
+  /// A streaming replica of `primary`, which must run, called `name` in its
+  /// synchronous_standby_names. Returns when it accepts connections.
+  PostgresServer(const PostgresServer& primary, const std::string& name);
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
   ~PostgresServer();
@@ -54,10 +57,13 @@ class PostgresServer {
   void start();
   /// Sets lines of postgresql.conf and restarts.
   void restart_with(const std::vector<std::pair<std::string, std::string>>& settings);
+  /// A replica that becomes a primary; returns when it is one.
+  void promote();
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
 
  private:
+  void own_folder() const;
   void append_settings(const std::vector<std::pair<std::string, std::string>>& settings);
   TempDir folder_;
   pid_t pid_ = -1;
