@@ -1,5 +1,6 @@
 #include "cli.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -230,9 +231,18 @@ void add_all(CLI::App& app, Options& all, Observer& observer) {
   add_words(app, all);
 }
 
+/// Where a standard stream is closed, the next socket or file would take its number, and what is
+/// printed would go into that.
+void hold_standard_streams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    if (::fcntl(stream, F_GETFD) == -1) (void)::open("/dev/null", O_RDWR);
+  }
+}
+
 }  // namespace
 
 int run(int argc, char** argv, Observer& observer) {
+  hold_standard_streams();
   CLI::App app("Idempotency keys as a durable state machine: at most one execution for each key.",
                "einmal");
   Options all;

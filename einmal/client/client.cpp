@@ -26,17 +26,29 @@ bool is_printable(const std::string& text) {
                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-Result<void> check_lines(const http::HeaderLines& lines) {
-  for (const auto line : lines) {
-    if (!http::is_token(line.name) || !http::is_field_value(line.value))
-      return failure(ErrorCode::invalid, "a header line is not `Name: value`");
-    for (const char* own :
-         {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect"}) {
-      if (http::iequals(line.name, own))
-        return failure(ErrorCode::invalid, fmt::format("the header {} is the client's own", own));
-    }
+Result<void> check_name(std::string_view name) {
+  if (!http::is_token(name)) return failure(ErrorCode::invalid, "a header has no usable name");
+  for (const char* own : {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect"}) {
+    if (http::iequals(name, own))
+      return failure(ErrorCode::invalid, fmt::format("the header {} is the client's own", own));
   }
   return {};
+}
+
+Result<void> check_lines(const http::HeaderLines& lines) {
+  for (const auto line : lines) {
+    if (auto name = check_name(line.name); !name) return name;
+    if (!http::is_field_value(line.value))
+      return failure(ErrorCode::invalid, "a header line is not `Name: value`");
+  }
+  return {};
+}
+
+/// A key among the credentials would stand beside the intent's own.
+Result<void> check_credentials(const http::HeaderLines& credentials, std::string_view key_header) {
+  if (credentials.has(key_header))
+    return failure(ErrorCode::invalid, "a key is no credential: it is the intent's own, for good");
+  return check_lines(credentials);
 }
 
 /// The application's own key, wherever it stands; taken off the headers.
@@ -96,6 +108,9 @@ Client::~Client() = default;
 
 Result<Outcome> Client::send(const std::string& name, const Request& request) {
   if (auto sound = check_request(name, request); !sound) return pass_on(sound);
+  if (auto header = check_name(options_.key_header); !header) return pass_on(header);
+  if (auto lines = check_credentials(request.credentials, options_.key_header); !lines)
+    return pass_on(lines);
   Intent intent;
   intent.name = name;
   intent.key_header = options_.key_header;
@@ -112,10 +127,11 @@ Result<Outcome> Client::send(const std::string& name, const Request& request) {
 }
 
 Result<Outcome> Client::resume(const std::string& name, const http::HeaderLines& credentials) {
-  if (auto lines = check_lines(credentials); !lines) return pass_on(lines);
   auto found = world_.journal.find(name);
   if (!found) return pass_on(found);
   if (!*found) return failure(ErrorCode::invalid, "the journal knows no intent of that name");
+  if (auto lines = check_credentials(credentials, (*found)->intent.key_header); !lines)
+    return pass_on(lines);
   return run({(*found)->intent, true, false, credentials});
 }
 

@@ -75,6 +75,30 @@ TEST_F(EinmalRequest, WhatCannotBeMeantIsAnErrorOfUsage) {
   EXPECT_EQ(upstream_.count(), 0U);
 }
 
+TEST_F(EinmalRequest, AKeyHeaderThatIsNoneOrASecondKeyIsAnErrorAndNothingIsSent) {
+  open();
+  for (const char* name : {"", "a b", "Key:", "Host", "content-length", "Transfer-Encoding"})
+    EXPECT_EQ(order({"--intent", "o", "--key-header", name}).status, 2) << name;
+  EXPECT_EQ(order({"--intent", "o", "--credential", "idempotency-key: k"}).status, 2);
+  EXPECT_EQ(order({"--intent", "o", "-H", "Idempotency-Key: a", "--key", "b"}).status, 2);
+  EXPECT_EQ(upstream_.count(), 0U);
+  // Nor when it is resumed.
+  EXPECT_EQ(post("http://127.0.0.1:1/", {"--intent", "o", "--max-attempts", "1"}).status, 5);
+  EXPECT_EQ(request({"--resume", "--intent", "o", "-H", "Idempotency-Key: k"}).status, 2);
+}
+
+// As some supervisors start a program: its first socket would be its standard output.
+TEST_F(EinmalRequest, ClosedStandardStreamsAreNotMistakenForSocketsAndFiles) {
+  open();
+  ChildProcess process({"/bin/sh", "-c",
+                        "exec '" + sibling_program("einmal") + "' request POST " + gateway_url() +
+                            " -d x -H 'X-Caller: alice' --proxy '' --deadline 20s --journal '" +
+                            journal() + "' <&- >&- 2>&-"});
+  const auto exit = process.wait_for_exit();
+  EXPECT_TRUE(exit && exit->status == 0) << (exit ? exit->status : -1);
+  EXPECT_EQ(upstream_.count(), 1U);
+}
+
 TEST_F(EinmalRequest, OutputThatCannotBeWrittenChangesNoVerdict) {
   open();
   const std::string program = sibling_program("einmal");

@@ -63,12 +63,13 @@ export async function finish({ settings, store, spend, intent, entry, end, crede
   /** The whole answer; null: no connection was made; undefined: sent, and no whole answer came. */
   const exchange = async (url: string, isPoll?: boolean, limit = settings.attemptTimeout): Promise<Answer | null | undefined> => {
     const headers = new Headers(entry.headers.filter(([name]) => !isPoll || !/^(content-|if-|prefer$)/.test(name)));
-    if (!isPoll) headers.set(entry.keyHeader, entry.quoted ? `"${entry.key}"` : entry.key);
     let isOut;
     try {
       const given = settings.credentials;
       const fresh = new Headers(typeof given === "function" ? await given() : given);
       for (const [name, value] of [...new Headers(credentials), ...fresh]) headers.set(name, value);
+      // Last: no credential takes its place.
+      if (!isPoll) headers.set(entry.keyHeader, entry.quoted ? `"${entry.key}"` : entry.key);
       // The browser knows that nothing can leave.
       if (globalThis.navigator?.onLine === false) return null;
       isOut = true;

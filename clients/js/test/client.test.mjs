@@ -154,6 +154,16 @@ test("the application's own key is used, and one only", cases([], async ({ serve
   for (const key of ["", "a b", 'a"', "a,b", "ä", "x".repeat(256)]) await assert.rejects(client.send("c", orders, { key }), TypeError, key);
 }));
 
+test("no credential takes the place of the key", cases([], async ({ server, client, orders }) => {
+  const { key } = await client.send("a", orders);
+  assert.deepEqual([server.requests.length, keyOf(server.requests[0])], [1, key]);
+}, { credentials: () => ({ "Idempotency-Key": crypto.randomUUID(), "X-Token": "t" }) }));
+
+test("a key header that is none is refused at once", async () => {
+  for (const keyHeader of ["", "a b", "Key:"])
+    await assert.rejects(createClient({ store: memoryStore(), keyHeader }).send("a", "http://127.0.0.1:1/"), TypeError, keyHeader);
+});
+
 test("a quoted key is an RFC 8941 String", cases([], async ({ server, client, orders }) => {
   await client.send("a", orders, { key: "k1" });
   assert.deepEqual(server.requests.map(keyOf), ['"k1"']);
