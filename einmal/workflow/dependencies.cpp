@@ -72,6 +72,11 @@ void Dependencies::ended(const std::string& name, bool reached) {
         clock_.boot_now() + it.limits.open_for + any_part_of(it.limits.open_for, random_);
 }
 
+void Dependencies::withdrawn(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  of(name).probing = false;
+}
+
 Duration Dependencies::pause(const std::string& name, int attempt) {
   const std::lock_guard lock(mutex_);
   return pause_after(attempt, of(name).limits, random_);

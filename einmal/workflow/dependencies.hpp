@@ -37,10 +37,12 @@ class Dependencies {
   /// Before the first worker runs.
   void set(const std::string& name, DependencyLimits limits);
 
-  /// Whether an attempt may be made now. Zero: yes, and `ended` must follow. Otherwise: not before
-  /// this has passed. `retry`: not the first attempt of its step.
+  /// Whether an attempt may be made now. Zero: yes, and `ended` or `withdrawn` must follow.
+  /// Otherwise: not before this has passed. `retry`: not the first attempt of its step.
   Duration admit(const std::string& name, bool retry);
   void ended(const std::string& name, bool reached);
+  /// Instead of `ended`: the attempt was admitted and not made, so it says nothing.
+  void withdrawn(const std::string& name);
   Duration pause(const std::string& name, int attempt);
 
  private:

@@ -71,6 +71,8 @@ TEST_F(DependenciesTest, ACircuitOpensAfterFailuresAndLetsOneTryLater) {
   clock_.advance(2 * limits.open_for);
   EXPECT_EQ(dependencies.admit("p", true), 0s);
   EXPECT_GT(dependencies.admit("p", true), 0s) << "one only, until it has ended";
+  dependencies.withdrawn("p");
+  EXPECT_EQ(dependencies.admit("p", true), 0s) << "an attempt that was not made decides nothing";
   dependencies.ended("p", false);
   EXPECT_GT(dependencies.admit("p", true), 0s);
   clock_.advance(2 * limits.open_for);

@@ -193,7 +193,7 @@ Result<Run::Ended> Run::call(const ExternalStep& step, const StepState& before) 
   const Bytes intent = entry(Mark::intent, step.name);
   auto held = advance(request::HoldWorkflow{step.at_most + worker_.options_.margin}, intent);
   if (!held || !*held) {
-    dependencies.ended(step.dependency, true);
+    dependencies.withdrawn(step.dependency);
     return ended_by(std::move(held), Point::lost, step.name);
   }
   journal_.add(Mark::intent, step.name);
