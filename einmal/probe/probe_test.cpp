@@ -20,7 +20,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-constexpr Milliseconds retention{400};
+// Longer than any scenario but those that wait for its end, on a busy machine as well.
+constexpr Milliseconds retention{2000};
 
 Options options_for(const ModelServer& server) {
   Options options;
