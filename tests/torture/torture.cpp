@@ -108,6 +108,7 @@ class Torture {
       GatewaySetup setup;
       setup.upstream = upstream_.url();
       setup.store = store;
+      setup.limits = "uncertain_per_caller = 1000000\n";
       setup.defaults = "lease = \"2s\"\nstore_grace = \"900ms\"\nin_flight = \"" +
                        std::string(i % 2 == 0 ? "reject" : "wait") + "\"\nwait = \"500ms\"\n";
       gateways_[i] = std::make_unique<GatewayProcess>(directory_.path().string(), setup);
