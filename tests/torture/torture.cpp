@@ -26,7 +26,9 @@
 /// that cuts, stalls and slices (PostgreSQL), an upstream that vanishes. Then a checker reads what
 /// the clients were told and what the upstream did.
 ///
-///     einmal_torture --store sqlite|postgres [--seconds 40] [--seed N]
+///     einmal_torture --store sqlite|postgres [--seconds 40] [--seed N] [--upstream doubles]
+///
+/// With `--upstream doubles` the upstream books some requests twice: the checker must find it.
 ///
 /// Exit status: 0 every promise was kept; 1 one was broken (named, with key and seed); 2 usage.
 
@@ -38,6 +40,7 @@ using std::chrono::seconds;
 
 struct Options {
   bool postgres = false;
+  bool upstream_doubles = false;
   int seconds = 40;
   std::uint64_t seed = 1;
 };
@@ -45,6 +48,7 @@ struct Options {
 /// One key as its client saw it.
 struct History {
   std::optional<std::string> acknowledged;  ///< Body of a success that was recorded.
+  std::optional<std::string> seen;          ///< The same, or one marked unrecorded.
   bool told_uncertain = false;
 };
 
@@ -142,6 +146,7 @@ class Torture {
     if (kind == 1 && ledger_.is_first_release(key))
       return Play().answer(503, "busy", {{"Einmal-Outcome", "released"}});
     const auto body = ledger_.book(key);
+    if (options_.upstream_doubles && kind == 2) ledger_.book(key);
     if (kind == 0) return Play().reset();
     return Play().answer(201, body, {{"Location", "/orders/1"}});
   }
@@ -205,8 +210,9 @@ class Torture {
     if (answer.status != 201) return false;
     const bool recorded = status == "executed" || status == "replayed";
     if (!recorded && status != "unrecorded") broken(key, "a success marked " + status);
-    if (history.acknowledged && *history.acknowledged != answer.body)
-      broken(key, "told " + *history.acknowledged + ", then " + answer.body);
+    if (history.seen && *history.seen != answer.body)
+      broken(key, "told " + *history.seen + ", then " + answer.body);
+    history.seen = answer.body;
     if (recorded) history.acknowledged = answer.body;
     return recorded;
   }
@@ -317,6 +323,7 @@ class Torture {
       });
     }
     for (auto& checker : checkers) checker.join();
+    if (2 * uncertain_ > all.size()) broken("-", "more than half of all outcomes are uncertain");
     if (ledger_.keys_with_several() != 0) broken("-", "keys with several effects at the upstream");
   }
 
@@ -333,6 +340,8 @@ class Torture {
     if (effects > 1) broken(key, std::to_string(effects) + " effects");
     if (history.acknowledged && (answer.status != 201 || answer.body != *history.acknowledged))
       broken(key, "was told " + *history.acknowledged + ", now " + in_words(answer) + answer.body);
+    if (answer.status == 201 && history.seen && answer.body != *history.seen)
+      broken(key, "was told " + *history.seen + ", now " + answer.body);
     if (answer.status == 201 && effects == 0) broken(key, "a success without an effect");
     ++(answer.status == 201 ? known_ : uncertain_);
   }
@@ -378,6 +387,8 @@ std::optional<Options> parse(int argc, char** argv) {
     const std::string name = argv[i], value = argv[i + 1];
     if (name == "--store" && (value == "sqlite" || value == "postgres")) {
       options.postgres = value == "postgres";
+    } else if (name == "--upstream" && value == "doubles") {
+      options.upstream_doubles = true;
     } else if (name == "--seconds") {
       options.seconds = std::atoi(value.c_str());
     } else if (name == "--seed") {
@@ -396,7 +407,9 @@ int main(int argc, char** argv) {
   using namespace einmal::test;
   const auto options = parse(argc, argv);
   if (!options) {
-    std::fprintf(stderr, "einmal_torture --store sqlite|postgres [--seconds 40] [--seed N]\n");
+    std::fprintf(stderr,
+                 "einmal_torture --store sqlite|postgres [--seconds 40] [--seed N] "
+                 "[--upstream doubles]\n");
     return 2;
   }
   std::signal(SIGPIPE, SIG_IGN);
