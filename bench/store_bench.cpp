@@ -5,13 +5,12 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 
+#include "callers.hpp"
 #include "einmal/sqlite/scope_digest.hpp"
 #include "einmal/sqlite/sqlite_store.hpp"
 
@@ -19,6 +18,7 @@ namespace einmal {
 namespace {
 
 namespace fs = std::filesystem;
+using bench::Callers, bench::response_body, bench::response_headers, bench::scope_of;
 
 /// A directory of its own for each run: in $EINMAL_BENCH_DIR or the working directory, since a
 /// temporary directory may live in memory.
@@ -34,114 +34,6 @@ class Directory {
 
  private:
   fs::path path_;
-};
-
-const std::string response_headers =
-    "Content-Type: application/json\r\nLocation: /orders/4711\r\nX-Request-Cost: 12\r\n";
-const std::string response_body(200, 'b');
-
-Scope scope_of(std::uint64_t number) {
-  char key[40];
-  std::snprintf(key, sizeof key, "8e03978e-40d5-43e8-bc93-%012llx",
-                static_cast<unsigned long long>(number));
-  return *Scope::make("gateway", "merchant-" + std::to_string(number % 100), "create-order", key);
-}
-
-event::Claim claim_of(Random& random) {
-  event::Claim claim;
-  claim.fingerprint.digest[0] = 1;
-  claim.policies.lease = std::chrono::seconds(30);
-  claim.owner = OwnerToken::draw(random);
-  claim.operation_id = OperationId::draw(random);
-  return claim;
-}
-
-/// Callers that each claim and complete new keys, one after another, on the threads of the store.
-class Callers {
- public:
-  Callers(Store& store, std::size_t count) : store_(store) {
-    for (std::size_t i = 0; i < count; ++i) callers_.push_back(std::make_unique<Caller>(*this));
-  }
-
-  /// Each caller does one pair; returns when all are done.
-  void round() {
-    running_ = callers_.size();
-    for (auto& caller : callers_) caller->begin(next_++);
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return running_ == 0; });
-  }
-
-  /// All callers together do `pairs` pairs, without waiting for each other.
-  void run(std::size_t pairs) {
-    left_ = static_cast<std::int64_t>(pairs) - static_cast<std::int64_t>(callers_.size());
-    round();
-    left_ = 0;
-  }
-
- private:
-  class Caller {
-   public:
-    explicit Caller(Callers& all) : all_(all), claim_(*this), settle_(*this) {}
-    void begin(std::uint64_t number) {
-      auto& t = std::get<request::Transition>(claim_.request());
-      t.scope = scope_of(number);
-      t.event = claim_of(all_.random_);
-      all_.store_.submit(claim_);
-    }
-
-   private:
-    struct Claiming final : Command {
-      explicit Claiming(Caller& caller)
-          : Command(request::Transition{scope_of(0), event::Claim{}, nullptr, {}}),
-            caller_(caller) {}
-      void completed(Result<Answer> answer) noexcept override {
-        caller_.claimed(std::move(answer));
-      }
-      Caller& caller_;
-    };
-    struct Settling final : Command {
-      explicit Settling(Caller& caller)
-          : Command(request::Transition{scope_of(0), event::Settle{}, nullptr, {}}),
-            caller_(caller) {}
-      void completed(Result<Answer> answer) noexcept override {
-        caller_.settled(std::move(answer));
-      }
-      Caller& caller_;
-    };
-
-    void claimed(Result<Answer> answer) {
-      auto& execute = std::get<decision::Execute>(std::get<Decision>(answer.value()));
-      auto& t = std::get<request::Transition>(settle_.request());
-      t.scope = std::get<request::Transition>(claim_.request()).scope;
-      event::Settle settle;
-      settle.generation = execute.record.generation;
-      settle.owner = execute.record.owner;
-      settle.result.status = 201;
-      settle.result.headers = response_headers;
-      settle.result.body = response_body;
-      t.event = std::move(settle);
-      all_.store_.submit(settle_);
-    }
-    void settled(Result<Answer> answer) {
-      if (!std::holds_alternative<decision::Ok>(std::get<Decision>(answer.value()))) std::abort();
-      if (all_.left_.fetch_sub(1) > 0) return begin(all_.next_++);
-      const std::lock_guard lock(all_.mutex_);
-      if (--all_.running_ == 0) all_.done_.notify_one();
-    }
-    Callers& all_;
-    Claiming claim_;
-    Settling settle_;
-  };
-
-  Store& store_;
-  SystemRandom system_random_;
-  SeededRandom random_{1};
-  std::vector<std::unique_ptr<Caller>> callers_;
-  std::atomic<std::uint64_t> next_{0};
-  std::atomic<std::int64_t> left_{0};
-  std::mutex mutex_;
-  std::condition_variable done_;
-  std::size_t running_ = 0;
 };
 
 std::unique_ptr<Store> open(const std::string& path) {
