@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 
 #include "einmal/postgres/pg_fixture.hpp"
@@ -25,8 +26,8 @@ std::string whole_file(const fs::path& path) {
   return out.str();
 }
 
-/// A copy of the Node.js example with its packages; nothing if npm could not get them.
-std::optional<std::string> node_service() {
+/// A copy of the Node.js example with its packages. Throws what to do if npm could not get them.
+std::string node_service() {
   const fs::path copy = EINMAL_NODE_COPY, source = fs::path(EINMAL_EXAMPLES) / "node";
   fs::create_directories(copy);
   for (const char* file : {"order_service.js", "package.json", "package-lock.json"})
@@ -35,7 +36,15 @@ std::optional<std::string> node_service() {
     ChildProcess npm(
         {"/usr/bin/env", "npm", "ci", "--no-audit", "--no-fund", "--prefix", copy.string()});
     const auto ended = npm.wait_for_exit(std::chrono::minutes(2));
-    if (!ended || ended->status != 0) return std::nullopt;
+    if (!ended || ended->status != 0) {
+      npm.kill();
+      npm.wait_for_output_end();
+      throw std::runtime_error(
+          "npm ci of " + copy.string() +
+          " failed. It needs node and npm (tools/install-packages tools/packages/test.txt) and the "
+          "package registry that npm is configured for.\n" +
+          npm.errors());
+    }
   }
   return (copy / "order_service.js").string();
 }
@@ -45,11 +54,7 @@ class OrderServices : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     const bool node = std::string(GetParam()) == "Node";
     std::vector<std::string> arguments{sibling_program("einmal_order_service")};
-    if (node) {
-      const auto script = node_service();
-      if (!script) GTEST_SKIP() << "npm could not install the example's packages";
-      arguments = {"/usr/bin/env", "node", *script};
-    }
+    if (node) arguments = {"/usr/bin/env", "node", node_service()};
     Client admin(database_.conninfo());
     admin(whole_file(fs::path(EINMAL_EXAMPLES) / "orders.sql"));
     // The rights that the documentation says are enough.
@@ -141,7 +146,7 @@ TEST_P(OrderServices, LoseAndDoubleNothingWhenTheyAreKilled) {
   // Killed at any moment of a request, started again, asked again: one order a key.
   const std::vector<std::string> arguments =
       std::string(GetParam()) == "Node"
-          ? std::vector<std::string>{"/usr/bin/env", "node", *node_service()}
+          ? std::vector<std::string>{"/usr/bin/env", "node", node_service()}
           : std::vector<std::string>{sibling_program("einmal_order_service")};
   const std::string url = "postgresql:///" + database_.name() +
                           "?host=" + shared_server().socket_folder() + "&user=shop_service";

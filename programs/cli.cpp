@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -89,11 +90,24 @@ void add_shop(CLI::App& app, Options& all) {
   add_parsed(*command, "--listen", options.listen, parse_host_port,
              "Default 127.0.0.1:0; port 0 picks a free one")
       ->type_name("HOST:PORT");
-  command->add_option("--ledger", options.ledger, "The shop's books (SQLite)")
+  command
+      ->add_option("--ledger", options.ledger,
+                   "The shop's books: a file, sqlite:PATH or postgresql://...")
       ->required()
-      ->type_name("FILE");
-  command->add_flag("--idempotent", options.idempotent,
-                    "Deduplicate by a unique key of the shop's own");
+      ->type_name("FILE|STORE");
+  auto* idempotent = command->add_flag(
+      "--idempotent", options.idempotent,
+      "Do each keyed request once: claim, booking and answer in one transaction on the books");
+  const std::map<std::string, bool> words{{"required", true}, {"optional", false}};
+  command
+      ->add_option("--key", options.key_required, "Whether a POST needs a key: required, optional")
+      ->needs(idempotent)
+      ->transform(CLI::CheckedTransformer(words))
+      ->type_name("WORD");
+  add_parsed(*command, "--retention", options.retention, parse_duration,
+             "How long an answer is replayed, default 24h")
+      ->needs(idempotent)
+      ->type_name("DURATION");
   command->add_flag(
       "--fencing", options.fencing,
       "Refuse what carries an older Einmal-Fencing-Token than its operation has seen");

@@ -18,8 +18,10 @@ namespace einmal::programs {
 
 struct ShopOptions {
   HostPort listen{"127.0.0.1", 0};
-  std::string ledger;
+  std::string ledger;  ///< A file, sqlite:PATH or postgresql://...
   bool idempotent = false;
+  bool key_required = true;                     ///< With idempotent: of a POST.
+  Duration retention = std::chrono::hours(24);  ///< With idempotent.
   bool fencing = false;
 };
 /// Serves the demo shop until SIGTERM or SIGINT.

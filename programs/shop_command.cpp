@@ -2,12 +2,13 @@
 #include <signal.h>
 
 #include <cstdio>
-#include <memory>
+#include <utility>
 
 #include "commands.hpp"
 #include "einmal/base/random.hpp"
 #include "shop/server.hpp"
 #include "shop/shop.hpp"
+#include "store_url.hpp"
 
 namespace einmal::programs {
 
@@ -19,13 +20,18 @@ int shop(const ShopOptions& options) {
   sigaddset(&stopping, SIGINT);
   pthread_sigmask(SIG_BLOCK, &stopping, nullptr);
 
-  const auto ledger = shop::Ledger::open(options.ledger);
-  if (!ledger) {
-    fmt::print(stderr, "einmal shop: --ledger: {}\n", ledger.error().message);
+  using shop::Keeping;
+  auto place = open_ledger(options.ledger, options.idempotent ? Keeping::keys : Keeping::effects);
+  if (!place) {
+    fmt::print(stderr, "einmal shop: --ledger: {}\n", place.error().message);
     return 1;
   }
+  shop::Ledger ledger(std::move(*place));
   SystemRandom random;
-  shop::Shop shop(**ledger, random, {options.idempotent, options.fencing});
+  shop::Guards guards;
+  guards.fencing = options.fencing;
+  if (options.idempotent) guards.keys = {options.key_required, options.retention};
+  shop::Shop shop(ledger, random, guards);
   const auto server = shop::Server::start(shop, options.listen.host, options.listen.port);
   if (!server) {
     fmt::print(stderr, "einmal shop: {}\n", server.error().message);

@@ -45,6 +45,12 @@ Result<std::vector<PostgresFinding>> examine_server(const std::string& url) {
   return doctor_postgres(url);
 }
 
+Result<shop::Place> open_ledger(const std::string& where, shop::Keeping keeping) {
+  if (names_postgres(where)) return shop::postgres_place(where, keeping);
+  return shop::sqlite_place(where.starts_with(sqlite) ? where.substr(sqlite.size()) : where,
+                            keeping);
+}
+
 bool store_exists(const std::string& url) {
   return !url.starts_with(sqlite) || std::filesystem::exists(url.substr(sqlite.size()));
 }

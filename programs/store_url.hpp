@@ -9,6 +9,7 @@
 #include "einmal/base/random.hpp"
 #include "einmal/postgres/doctor.hpp"
 #include "einmal/store/store.hpp"
+#include "shop/connection.hpp"
 
 namespace einmal::programs {
 
@@ -30,6 +31,10 @@ Result<void> migrate_store(const std::string& url);
 /// What a server's settings do to the promise; nothing to say of a file. Errors: those of
 /// doctor_postgres.
 Result<std::vector<PostgresFinding>> examine_server(const std::string& url);
+
+/// Where the demo shop's books are: a file's path, `sqlite:PATH` or `postgresql://...`. Errors:
+/// those of the place.
+Result<shop::Place> open_ledger(const std::string& where, shop::Keeping keeping);
 
 /// Whether there is something to open: false only for a file that does not exist.
 bool store_exists(const std::string& url);

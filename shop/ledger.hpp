@@ -1,73 +1,50 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
-#include <variant>
+#include <mutex>
 #include <vector>
 
-#include "einmal/base/error.hpp"
+#include "einmal/store/run_in_transaction.hpp"
+#include "shop/books.hpp"
 
 namespace einmal::shop {
 
-/// What the shop sells or takes money for. Amounts are in the currency's smallest unit.
-struct Entry {
-  std::string id;
-  std::string kind;  ///< "order" or "payment"
-  std::string item;  ///< Of an order; for a payment, the order it pays.
-  std::int64_t amount = 0;
-  std::string currency;
-  std::string key;  ///< The Idempotency-Key that came with it, or empty. A note, not a constraint.
-  friend bool operator==(const Entry&, const Entry&) = default;
-};
-
-struct Effects {
-  std::uint64_t count = 0;
-  std::map<std::string, std::uint64_t> by_key;  ///< Those that came with a key.
-};
-
-/// Which attempt at a thing a request belongs to. Where one with a higher token was seen before, an
-/// older one is stale: its sender was replaced while it was on its way.
-struct Fence {
-  std::string of;  ///< The thing.
-  std::int64_t token = 0;
-};
-
-/// The shop's books, in one SQLite file: what was sold, and one row for each effect, which nothing
-/// ever removes. Each call is one transaction that survives the end of the process. Thread-safe.
+/// The books for many threads at once: a few connections that are lent out, and transactions on
+/// them. Thread-safe.
 class Ledger {
  public:
-  /// Opens or creates `path`. Errors: unavailable (cannot be opened or written).
-  static Result<std::unique_ptr<Ledger>> open(const std::string& path);
-  ~Ledger();
+  explicit Ledger(Place place) : place_(std::move(place)) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  struct Added {};
-  struct Stale {};  ///< The fence has seen a higher token: nothing was done.
-  using AddOutcome = std::variant<Added, Entry, Stale>;
-  /// One effect, whatever the key; with a fence, its token is compared and remembered in the same
-  /// transaction.
-  Result<AddOutcome> add(const Entry& entry, const std::optional<Fence>& fence = {});
-  /// One effect, unless an entry of that kind and key is there already: then that entry.
-  Result<AddOutcome> add_once(const Entry& entry, const std::optional<Fence>& fence = {});
-  /// Makes the entry what is given. An effect only if that changes something.
-  enum class Put : std::uint8_t { created, replaced, unchanged, stale };
-  Result<Put> put(const Entry& entry, const std::optional<Fence>& fence = {});
+  /// Work on the books. What it throws undoes it; BooksFailed becomes an error.
+  using Work = std::function<void(Books&)>;
+  /// Work that only looks, each statement for itself. Errors: unavailable.
+  Result<void> look(const Work& work);
+  /// One transaction that survives the end of the process. Errors: unavailable.
+  Result<void> change(const Work& work);
 
-  Result<std::optional<Entry>> find(const std::string& kind, const std::string& id);
-  Result<std::vector<Entry>> with_key(const std::string& kind, const std::string& key);
-  /// Takes the entry away; its effects stay in the books. False: there was none.
-  Result<bool> remove(const std::string& kind, const std::string& id);
-  /// All of them, or those of the entries of that item that are still there.
-  Result<Effects> effects(const std::string& item = {});
+  using KeyedWork = std::function<HandlerOutcome(Books&)>;
+  /// Work that happens once for a key: run_in_transaction on the books' own database. Errors: its
+  /// own. Now and then removes records whose time is over.
+  Result<Ran> change_once(const TransactionRequest& request, const KeyedWork& work);
 
  private:
-  class Impl;
-  explicit Ledger(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  using Free = std::unique_ptr<Connection>;
+  class Lent;
+  Result<Free> take();
+  void give_back(Free connection);
+  void sweep_now_and_then(Connection& connection);
+
+  Place place_;
+  std::mutex mutex_;
+  std::condition_variable given_back_;
+  std::vector<Free> free_;
+  std::size_t made_ = 0;
+  std::chrono::steady_clock::time_point swept_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace einmal::shop

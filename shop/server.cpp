@@ -32,21 +32,12 @@ constexpr std::size_t connection_limit = 2048;
 
 using Parser = http::request_parser<http::string_body>;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return out;
-}
-
 Request as_request(Parser& parser) {
   auto& message = parser.get();
   Request request;
   request.method = std::string(message.method_string());
   request.target = std::string(message.target());
-  for (const auto& field : message)
-    request.headers[lower(field.name_string())] = std::string(field.value());
+  for (const auto& field : message) request.headers.add(field.name_string(), field.value());
   request.body = std::move(message.body());
   return request;
 }
@@ -231,30 +222,14 @@ void Server::Impl::serve(Connection& connection) {
 
 /// Nothing: the connection is to be closed without an answer.
 std::optional<Reply> Server::Impl::reply_to(Connection& connection, const Request& request) {
-  using Fault = Steering::Fault;
   const auto steering = steering_of(request);
   if (!steering) return Reply{400, {}, "an X-Demo header cannot be understood\n"};
-  if (!pause(steering->delay)) return std::nullopt;
-  switch (steering->fault) {
-    case Fault::none:
-      return shop_.handle(request);
-    case Fault::drop_before_commit:
-      return std::nullopt;
-    case Fault::drop_after_commit:
-      shop_.handle(request);
-      return std::nullopt;
-    case Fault::error_500:
-      shop_.handle(request);
-      return faulty_reply(steering->fault);
-    case Fault::busy_503:
-      return faulty_reply(steering->fault);
-    case Fault::hang: {
-      error_code error;
-      char byte = 0;
-      while (!error) connection.socket.read_some(asio::buffer(&byte, 1), error);
-      return std::nullopt;
-    }
-  }
+  const auto pause_for = [this](std::chrono::milliseconds time) { return pause(time); };
+  if (steering->fault != Steering::Fault::hang) return shop_.handle(request, *steering, pause_for);
+  if (!pause_for(steering->delay)) return std::nullopt;
+  error_code error;
+  char byte = 0;
+  while (!error) connection.socket.read_some(asio::buffer(&byte, 1), error);
   return std::nullopt;
 }
 

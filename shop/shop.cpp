@@ -26,7 +26,7 @@ Reply reply(int status, const json::value& body) {
 
 Reply refusal(int status, std::string_view why) { return reply(status, {{"error", why}}); }
 
-Reply broken(const Error& error) { return refusal(500, error.message); }
+Reply broken() { return refusal(500, "the books cannot be used now"); }
 
 json::object as_json(const Entry& entry) {
   json::object object{{"id", entry.id}};
@@ -41,7 +41,7 @@ constexpr std::int64_t unreadable = -1;
 /// Of this attempt nothing was done, whatever became of the one that replaced it.
 Reply stale() {
   auto answer = refusal(409, "a newer attempt was seen; nothing was booked for this one");
-  answer.headers.emplace_back("Einmal-Outcome", "released");
+  answer.headers.add("Einmal-Outcome", "released");
   return answer;
 }
 
@@ -49,28 +49,39 @@ std::string location_of(const Entry& entry) { return "/" + entry.kind + "s/" + e
 
 Reply shown(int status, const Entry& entry) {
   auto answer = reply(status, as_json(entry));
-  answer.headers.emplace_back("Location", location_of(entry));
+  answer.headers.add("Location", location_of(entry));
   return answer;
 }
 
-std::string header(const Request& request, const std::string& name) {
-  const auto found = request.headers.find(name);
-  return found == request.headers.end() ? std::string() : found->second;
+Reply shown_effects(const Effects& effects) {
+  json::object by_key;
+  for (const auto& [key, count] : effects.by_key) by_key[key] = count;
+  return reply(200, {{"count", effects.count}, {"by_key", std::move(by_key)}});
+}
+
+Reply listed(const std::string& kind, const std::vector<Entry>& found) {
+  json::array entries;
+  for (const auto& entry : found) entries.push_back(as_json(entry));
+  return reply(200, {{kind + "s", std::move(entries)}});
+}
+
+std::string header(const Request& request, std::string_view name) {
+  return std::string(request.headers.first(name).value_or(""));
 }
 
 /// The key as the shop notes it: without the quotes of the structured form.
 std::string key_of(const Request& request) {
-  auto key = header(request, "idempotency-key");
+  auto key = header(request, "Idempotency-Key");
   if (key.size() >= 2 && key.front() == '"' && key.back() == '"')
     key = key.substr(1, key.size() - 2);
   return key;
 }
 
 bool is_form(const Request& request) {
-  return header(request, "content-type").rfind("application/x-www-form-urlencoded", 0) == 0;
+  return header(request, "Content-Type").rfind("application/x-www-form-urlencoded", 0) == 0;
 }
 bool wants_page(const Request& request) {
-  return header(request, "accept").find("text/html") != std::string::npos;
+  return header(request, "Accept").find("text/html") != std::string::npos;
 }
 
 /// What was made: 201, or for a browser's plain form 303, so that what its person reloads is the
@@ -78,7 +89,7 @@ bool wants_page(const Request& request) {
 Reply made(const Request& request, const Entry& entry) {
   auto answer = shown(201, entry);
   if (is_form(request)) {
-    answer.headers.emplace_back("Vary", "Accept");
+    answer.headers.add("Vary", "Accept");
     if (wants_page(request)) answer.status = 303;
   }
   return answer;
@@ -98,6 +109,10 @@ std::optional<json::object> body_of(const Request& request) {
   decoding.space_as_plus = true;
   const boost::urls::params_view decoded(request.body, decoding);
   for (const auto& field : decoded) fields[field.key] = field.value;
+  // Escapes may spell any bytes; text is what JSON takes for it.
+  boost::system::error_code error;
+  json::parse(json::serialize(fields), error);
+  if (error) return std::nullopt;
   if (const auto* amount = fields.if_contains("amount")) {
     const std::string digits(amount->as_string());
     std::int64_t number = -1;
@@ -138,13 +153,12 @@ Wanted wanted(const Request& request, const std::string& kind) {
   if (kind == "order" && result.entry.item.empty())
     return refuse("item: what is ordered is missing");
   if (result.entry.currency.empty()) return refuse("currency: not a text");
+  for (const auto* part : {&result.entry.item, &result.entry.currency}) {
+    if (part->find('\0') != std::string::npos) return refuse("no text holds a NUL");
+  }
   result.declined = text("card") == "declined";
   return result;
 }
-
-struct Route {
-  std::string collection, id, key, item;
-};
 
 std::optional<Route> route_of(const std::string& target) {
   const auto url = boost::urls::parse_origin_form(target);
@@ -162,8 +176,11 @@ std::optional<Route> route_of(const std::string& target) {
   return route;
 }
 
+constexpr std::string_view books_all =
+    "einmal demo shop. It books every request it gets, also the second copy.\n";
+constexpr std::string_view books_once =
+    "einmal demo shop. It does what carries an Idempotency-Key once.\n";
 constexpr std::string_view index_text =
-    "einmal demo shop. It books every request it gets, also the second copy.\n"
     "  POST /orders   {\"item\", \"amount\", \"currency\"?}     PUT /orders/{uuid}\n"
     "  POST /payments {\"order\", \"amount\", \"card\"?}         card \"declined\": 402\n"
     "  GET, DELETE /orders/{id}   GET /orders?key=K   GET /effects   GET /effects?item=I\n"
@@ -176,7 +193,7 @@ constexpr std::string_view index_text =
 
 std::optional<Steering> steering_of(const Request& request) {
   Steering steering;
-  if (const auto delay = header(request, "x-demo-delay"); !delay.empty()) {
+  if (const auto delay = header(request, "X-Demo-Delay"); !delay.empty()) {
     long count = 0;
     const auto [end, error] = std::from_chars(delay.data(), delay.data() + delay.size(), count);
     const std::string_view unit(end, static_cast<std::size_t>(delay.data() + delay.size() - end));
@@ -195,7 +212,7 @@ std::optional<Steering> steering_of(const Request& request) {
       {"500", Steering::Fault::error_500},
       {"503", Steering::Fault::busy_503},
       {"hang", Steering::Fault::hang}};
-  const auto fault = faults.find(header(request, "x-demo-fault"));
+  const auto fault = faults.find(header(request, "X-Demo-Fault"));
   if (fault == faults.end()) return std::nullopt;
   steering.fault = fault->second;
   return steering;
@@ -204,71 +221,124 @@ std::optional<Steering> steering_of(const Request& request) {
 Reply faulty_reply(Steering::Fault fault) {
   if (fault == Steering::Fault::error_500) return refusal(500, "something broke after the booking");
   auto busy = refusal(503, "too busy; nothing was booked");
-  busy.headers.emplace_back("Retry-After", "1");
-  busy.headers.emplace_back("Einmal-Outcome", "released");
+  busy.headers.add("Retry-After", "1");
+  busy.headers.add("Einmal-Outcome", "released");
   return busy;
 }
 
-Reply Shop::handle(const Request& request) {
+Shop::Shop(Ledger& ledger, Random& random, const Guards& guards)
+    : ledger_(ledger), random_(random), fencing_(guards.fencing) {
+  if (guards.keys) once_.emplace(ledger, *guards.keys);
+}
+
+std::optional<Reply> Shop::handle(const Request& request, const Steering& steering,
+                                  const Pause& pause) {
+  auto reply = answer(request, steering, pause);
+  if (!reply || steering.fault == Steering::Fault::drop_after_commit) return std::nullopt;
+  if (steering.fault == Steering::Fault::error_500) return faulty_reply(steering.fault);
+  return reply;
+}
+
+/// What a request that changes something asks for; empty: no such thing.
+std::string operation_of(const std::string& method, const Route& route) {
+  const bool orders = route.collection == "orders";
+  if (!orders && route.collection != "payments") return {};
+  if (method == "POST" && route.id.empty()) return orders ? "create-order" : "pay";
+  if (route.id.empty()) return {};
+  if (method == "PUT" && orders) return "put-order";
+  if (method == "DELETE") return orders ? "delete-order" : "delete-payment";
+  return {};
+}
+
+std::optional<Reply> Shop::answer(const Request& request, const Steering& steering,
+                                  const Pause& pause) {
+  using Fault = Steering::Fault;
   const auto route = route_of(request.target);
   if (!route) return refusal(404, "no such page");
-  const auto& method = request.method;
-  const bool reads = method == "GET" || method == "HEAD";
-  if (reads && route->id.empty()) {
-    if (route->collection.empty() && !wants_page(request))
-      return {200, {{"Content-Type", "text/plain"}, {"Vary", "Accept"}}, std::string(index_text)};
-    if (const auto* file = find_page_file(route->collection))
+  // What happens before the books are touched.
+  const auto start = [&] { return pause(steering.delay); };
+  const bool busy = steering.fault == Fault::busy_503;
+  const bool dropped = steering.fault == Fault::drop_before_commit;
+  const auto operation = operation_of(request.method, *route);
+  if (operation.empty() || !once_ || !once_->concerns(request)) {
+    if (!start() || dropped) return std::nullopt;
+    if (busy) return faulty_reply(steering.fault);
+    if (operation.empty()) return read(request, *route);
+    std::optional<Reply> reply;
+    const auto done = ledger_.change([&](Books& books) { reply = change(request, *route, books); });
+    return done ? reply : broken();
+  }
+  return once_->handle(request, operation, [&](Books& books) -> std::optional<Reply> {
+    if (!start()) return std::nullopt;
+    if (busy) return faulty_reply(steering.fault);
+    auto reply = change(request, *route, books);
+    return dropped ? std::nullopt : reply;
+  });
+}
+
+/// What asks for no change, or for one that there is not.
+Reply Shop::read(const Request& request, const Route& route) {
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (reads && route.id.empty()) {
+    if (route.collection.empty() && !wants_page(request))
+      return {200,
+              {{"Content-Type", "text/plain"}, {"Vary", "Accept"}},
+              std::string(once_ ? books_once : books_all).append(index_text)};
+    if (const auto* file = find_page_file(route.collection))
       return {200, {{"Content-Type", file->type}, {"Vary", "Accept"}}, std::string(file->text)};
   }
-  if (route->collection == "effects" && route->id.empty()) {
-    return reads ? effects(route->item) : refusal(405, "effects can only be read");
-  }
-  if (route->collection != "orders" && route->collection != "payments")
+  const bool effects = route.collection == "effects" && route.id.empty();
+  if (effects && !reads) return refusal(405, "effects can only be read");
+  if (!effects && route.collection != "orders" && route.collection != "payments")
     return refusal(404, "no such page");
-  const auto kind = route->collection.substr(0, route->collection.size() - 1);
-  if (route->id.empty()) {
-    if (method == "POST") return post(request, kind);
-    if (reads) return list(kind, route->key);
-    return refusal(405, "POST or GET");
-  }
-  if (method == "PUT" && kind == "order") return put(request, route->id);
-  if (reads || method == "DELETE") return one(method, kind, route->id);
-  return refusal(405, "GET, PUT or DELETE");
+  if (!reads) return refusal(405, route.id.empty() ? "POST or GET" : "GET, PUT or DELETE");
+  if (!effects && route.id.empty() && route.key.empty()) return refusal(400, "say which: ?key=KEY");
+  const auto kind = route.collection.substr(0, route.collection.size() - 1);
+  Reply reply;
+  const auto looked = ledger_.look([&](Books& books) {
+    if (effects)
+      reply = shown_effects(books.effects(route.item));
+    else if (route.id.empty())
+      reply = listed(kind, books.with_key(kind, route.key));
+    else if (const auto found = books.find(kind, route.id))
+      reply = shop::reply(200, as_json(*found));
+    else
+      reply = refusal(404, "no such " + kind);
+  });
+  return looked ? reply : broken();
+}
+
+std::optional<Reply> Shop::change(const Request& request, const Route& route, Books& books) {
+  const auto kind = route.collection.substr(0, route.collection.size() - 1);
+  if (request.method == "POST") return post(request, kind, books);
+  if (request.method == "PUT") return put(request, route.id, books);
+  return books.remove(kind, route.id) ? Reply{204, {}, {}} : refusal(404, "no such " + kind);
 }
 
 /// Nothing: not asked to, or the request did not come through einmal.
 std::optional<Fence> Shop::fence_of(const Request& request) const {
-  const auto digits = header(request, "einmal-fencing-token");
-  if (!guards_.fencing || digits.empty()) return std::nullopt;
+  const auto digits = header(request, "Einmal-Fencing-Token");
+  if (!fencing_ || digits.empty()) return std::nullopt;
   Fence fence;
   const auto key = key_of(request);
-  fence.of = key.empty() ? "operation " + header(request, "einmal-operation-id") : "key " + key;
+  fence.of = key.empty() ? "operation " + header(request, "Einmal-Operation-Id") : "key " + key;
   const auto [end, bad] =
       std::from_chars(digits.data(), digits.data() + digits.size(), fence.token);
   if (bad != std::errc{} || end != digits.data() + digits.size()) fence.token = unreadable;
   return fence;
 }
 
-Reply Shop::post(const Request& request, const std::string& kind) {
+Reply Shop::post(const Request& request, const std::string& kind, Books& books) {
   auto want = wanted(request, kind);
   if (!want.refused.empty()) return refusal(400, want.refused);
   if (want.declined) return refusal(402, "the card was declined");
   want.entry.id = EntryId::draw(random_).text();
   const auto fence = fence_of(request);
   if (fence && fence->token < 0) return refusal(400, "Einmal-Fencing-Token: not a number");
-  const auto added = guards_.idempotent && !want.entry.key.empty()
-                         ? ledger_.add_once(want.entry, fence)
-                         : ledger_.add(want.entry, fence);
-  if (!added) return broken(added.error());
-  if (std::holds_alternative<Ledger::Stale>(*added)) return stale();
-  const auto* there = std::get_if<Entry>(&*added);
-  if (!there) return made(request, want.entry);
-  want.entry.id = there->id;
-  return want.entry == *there ? made(request, *there)
-                              : refusal(422, "this key was used for another request");
+  return books.add(want.entry, fence) ? made(request, want.entry) : stale();
 }
 
-Reply Shop::put(const Request& request, const std::string& id) {
+Reply Shop::put(const Request& request, const std::string& id, Books& books) {
   const auto uuid = EntryId::from_text(id);
   if (!uuid) return refusal(400, "the order's id must be a UUID");
   auto want = wanted(request, "order");
@@ -276,38 +346,9 @@ Reply Shop::put(const Request& request, const std::string& id) {
   want.entry.id = uuid->text();
   const auto fence = fence_of(request);
   if (fence && fence->token < 0) return refusal(400, "Einmal-Fencing-Token: not a number");
-  const auto done = ledger_.put(want.entry, fence);
-  if (!done) return broken(done.error());
-  if (*done == Ledger::Put::stale) return stale();
-  return shown(*done == Ledger::Put::created ? 201 : 200, want.entry);
-}
-
-Reply Shop::list(const std::string& kind, const std::string& key) {
-  if (key.empty()) return refusal(400, "say which: ?key=KEY");
-  const auto found = ledger_.with_key(kind, key);
-  if (!found) return broken(found.error());
-  json::array entries;
-  for (const auto& entry : *found) entries.push_back(as_json(entry));
-  return reply(200, {{kind + "s", std::move(entries)}});
-}
-
-Reply Shop::one(const std::string& method, const std::string& kind, const std::string& id) {
-  if (method == "DELETE") {
-    const auto removed = ledger_.remove(kind, id);
-    if (!removed) return broken(removed.error());
-    return *removed ? Reply{204, {}, {}} : refusal(404, "no such " + kind);
-  }
-  const auto found = ledger_.find(kind, id);
-  if (!found) return broken(found.error());
-  return *found ? reply(200, as_json(**found)) : refusal(404, "no such " + kind);
-}
-
-Reply Shop::effects(const std::string& item) {
-  const auto effects = ledger_.effects(item);
-  if (!effects) return broken(effects.error());
-  json::object by_key;
-  for (const auto& [key, count] : effects->by_key) by_key[key] = count;
-  return reply(200, {{"count", effects->count}, {"by_key", std::move(by_key)}});
+  const auto done = books.put(want.entry, fence);
+  if (done == Books::Put::stale) return stale();
+  return shown(done == Books::Put::created ? 201 : 200, want.entry);
 }
 
 }  // namespace einmal::shop

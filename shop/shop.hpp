@@ -1,29 +1,16 @@
 #pragma once
 
 #include <chrono>
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "einmal/base/random.hpp"
 #include "shop/ledger.hpp"
+#include "shop/message.hpp"
+#include "shop/once.hpp"
 
 namespace einmal::shop {
-
-struct Request {
-  std::string method;
-  std::string target;                          ///< Origin form.
-  std::map<std::string, std::string> headers;  ///< Names in lower case; the last of each.
-  std::string body;
-};
-
-struct Reply {
-  int status = 200;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
-};
 
 /// How the X-Demo headers of a request ask the shop to misbehave.
 struct Steering {
@@ -44,37 +31,42 @@ std::optional<Steering> steering_of(const Request& request);
 
 /// What the shop does against second copies; nothing, unless asked to.
 struct Guards {
-  /// Deduplicate by a unique key of the shop's own.
-  bool idempotent = false;
+  /// Do each keyed request once. The ledger must keep keys.
+  std::optional<KeyRules> keys;
   /// Refuse a POST or PUT whose Einmal-Fencing-Token is lower than one seen before for the same
   /// Idempotency-Key (without one, for the same Einmal-Operation-Id): 409, nothing was booked.
   bool fencing = false;
 };
 
-/// A small HTTP API that takes orders and payments and does *not* deduplicate: the kind that needs
-/// einmal before it. Thread-safe.
+struct Route {
+  std::string collection, id, key, item;
+};
+
+/// A small HTTP API that takes orders and payments and, unless its guards say otherwise, does *not*
+/// deduplicate: the kind that needs einmal before it. Thread-safe.
 class Shop {
  public:
   /// Both must outlive the shop.
-  Shop(Ledger& ledger, Random& random, Guards guards)
-      : ledger_(ledger), random_(random), guards_(guards) {}
+  Shop(Ledger& ledger, Random& random, const Guards& guards);
 
-  Reply handle(const Request& request);
+  /// Lets some time pass; false: the shop is closing.
+  using Pause = std::function<bool(std::chrono::milliseconds)>;
+  /// Answers a request and performs the faults it asks for, but `hang`, which books nothing.
+  /// Nothing: the connection is to be closed without an answer.
+  std::optional<Reply> handle(const Request& request, const Steering& steering, const Pause& pause);
 
  private:
+  std::optional<Reply> answer(const Request& request, const Steering& steering, const Pause& pause);
+  Reply read(const Request& request, const Route& route);
+  std::optional<Reply> change(const Request& request, const Route& route, Books& books);
   std::optional<Fence> fence_of(const Request& request) const;
-  Reply post(const Request& request, const std::string& kind);
-  Reply put(const Request& request, const std::string& id);
-  Reply list(const std::string& kind, const std::string& key);
-  Reply one(const std::string& method, const std::string& kind, const std::string& id);
-  Reply effects(const std::string& item);
+  Reply post(const Request& request, const std::string& kind, Books& books);
+  Reply put(const Request& request, const std::string& id, Books& books);
 
   Ledger& ledger_;
   Random& random_;
-  Guards guards_;
+  std::optional<Once> once_;
+  bool fencing_;
 };
-
-/// What the shop answers to `fault` by itself (500, 503).
-Reply faulty_reply(Steering::Fault fault);
 
 }  // namespace einmal::shop

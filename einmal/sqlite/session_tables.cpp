@@ -277,25 +277,30 @@ SessionTables::SessionTables(sqlite3* handle)
           "WHERE id = ?1"),
       due_(handle, due_sql().c_str()) {}
 
-Result<void> SessionTables::ensure(Random& random) {
+Result<bool> SessionTables::are_there() {
   BorrowedStatement there(handle_,
                           "SELECT count(*) FROM main.sqlite_schema WHERE name = 'einmal_state'");
   auto row = there.step();
   if (!row) return pass_on(row);
-  if (there.integer(0) == 0) {
-    there.reset();
-    if (const int code = sqlite3_exec(handle_, schema, nullptr, nullptr, nullptr);
-        code != SQLITE_OK)
-      return tl::unexpected(session_error(handle_, code, "making its tables"));
-    Bytes secret(16, '\0');
-    random.fill(secret.data(), secret.size());
-    BorrowedStatement first(handle_,
-                            "INSERT INTO main.einmal_state VALUES (1, ?1, ?1, ?2, 0, NULL, "
-                            "NULL, NULL, 0)");
-    first.bind(1, version).bind(2, BytesView(secret));
-    if (const int code = first.run(); code != SQLITE_OK)
-      return tl::unexpected(session_error(handle_, code, "making its tables"));
-  }
+  if (there.integer(0) == 0) return false;
+  if (auto known = check_version(); !known) return pass_on(known);
+  return true;
+}
+
+Result<void> SessionTables::ensure(Random& random) {
+  const auto there = are_there();
+  if (!there) return pass_on(there);
+  if (*there) return {};
+  if (const int code = sqlite3_exec(handle_, schema, nullptr, nullptr, nullptr); code != SQLITE_OK)
+    return tl::unexpected(session_error(handle_, code, "making its tables"));
+  Bytes secret(16, '\0');
+  random.fill(secret.data(), secret.size());
+  BorrowedStatement first(handle_,
+                          "INSERT INTO main.einmal_state VALUES (1, ?1, ?1, ?2, 0, NULL, "
+                          "NULL, NULL, 0)");
+  first.bind(1, version).bind(2, BytesView(secret));
+  if (const int code = first.run(); code != SQLITE_OK)
+    return tl::unexpected(session_error(handle_, code, "making its tables"));
   return check_version();
 }
 

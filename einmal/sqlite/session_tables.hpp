@@ -71,6 +71,8 @@ class SessionTables {
  public:
   explicit SessionTables(sqlite3* handle);
 
+  /// Whether the tables are there; looks only. Errors: incompatible, for those of a newer version.
+  Result<bool> are_there();
   /// Makes the tables if they are not there. Errors: incompatible, for those of a newer version.
   Result<void> ensure(Random& random);
 

@@ -96,6 +96,10 @@ Result<void> Implementation::open() {
   if (before && before != options_.commit_hook_argument)
     return failure(ErrorCode::invalid,
                    "sqlite session: the handle had a commit hook; name it in the options");
+  // Most sessions find the tables made, and must not wait for whoever writes now.
+  const auto there = tables_.are_there();
+  if (!there) return pass_on(there);
+  if (*there) return {};
   if (auto begun = begin_write(options_.busy_limit); !begun) return begun;
   auto made = tables_.ensure(random_);
   if (made && commit_.run() != SQLITE_OK)

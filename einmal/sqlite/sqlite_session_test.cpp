@@ -163,6 +163,36 @@ TEST_F(SqliteSessions, FreeTheKeyWhenTheHandlerReleasesOrThrows) {
   EXPECT_EQ(said(run(handle_, request("k", 2), insert_order(handle_, "k"))), "executed");
 }
 
+TEST_F(SqliteSessions, RebuildAnAnswerFromTheResourceIdOnTheSameHandle) {
+  TransactionRequest wanted = request("k");
+  const Handler insert = [&](const Attempt&) -> HandlerOutcome {
+    handle_("INSERT INTO orders (id, key) VALUES (7, 'k')");
+    StoredResult kept;
+    kept.status = 201;
+    kept.body_kept = BodyKept::by_choice;
+    kept.resource_id = "7";
+    kept.representation_version = 3;
+    return handled::Completed{kept};
+  };
+  wanted.rebuild = [&](const StoredResult& kept) {
+    StoredResult rebuilt = kept;
+    rebuilt.body = "order of " + handle_("SELECT key FROM orders WHERE id = " + *kept.resource_id) +
+                   " in version " + std::to_string(kept.representation_version);
+    return rebuilt;
+  };
+  EXPECT_EQ(said(run(handle_, wanted, insert)), "executed");
+  const auto again = run(handle_, wanted, insert);
+  ASSERT_EQ(said(again), "replayed");
+  EXPECT_EQ(std::get<ran::Replayed>(*again).result.status, 201);
+  EXPECT_EQ(std::get<ran::Replayed>(*again).result.body, "order of k in version 3");
+  wanted.rebuild = {};
+  const auto bare = run(handle_, wanted, insert);
+  ASSERT_EQ(said(bare), "replayed") << "without a callback: as it was kept";
+  EXPECT_EQ(std::get<ran::Replayed>(*bare).result.body, "");
+  EXPECT_EQ(std::get<ran::Replayed>(*bare).result.resource_id, "7");
+  EXPECT_EQ(counts(), "1/1");
+}
+
 TEST_F(SqliteSessions, GiveGenerationsThatOnlyGrow) {
   std::vector<std::uint64_t> generations;
   for (int round = 0; round < 3; ++round) {
@@ -292,6 +322,9 @@ TEST_F(SqliteSessions, RejectADuplicateAtOnceThoughTheFirstTransactionIsOpen) {
             "in progress");
   EXPECT_EQ(said(run_in_transaction(*mine, request("k", 2), insert_order(handle_, "k"))),
             "in progress");
+  Handle fresh(path());
+  EXPECT_EQ(said(run(fresh, request("k"), insert_order(fresh, "k"))), "in progress")
+      << "nor does a new session wait for the writer";
   EXPECT_LT(std::chrono::steady_clock::now() - before, 1s);
   TransactionRequest patient = request("k");
   patient.wait = 100ms;

@@ -20,6 +20,16 @@
 ///   returns Released    everything is undone, the key is free
 ///   throws              everything is undone, the key is free, the exception goes through
 ///
+/// Instead of a body it may keep what names the resource, and rebuild the answer on replay:
+///
+///     result.body_kept = BodyKept::by_choice;        // in the handler
+///     result.resource_id = order_id;
+///     result.representation_version = 2;             // of the shape that `rebuild` has to make
+///     request.rebuild = [&](const StoredResult& kept) { ... };
+///
+/// That saves the body's bytes a record, and is right only where the answer can be made again as it
+/// was: from rows that nobody changes, or with a version kept beside them.
+///
 /// It may use savepoints of its own. It must not begin, commit or roll back: that is noticed, and
 /// the answer is an error, never a success; with PostgreSQL and SQLite the key is then free.
 
@@ -57,7 +67,8 @@ struct TransactionRequest {
   bool may_run_again = true;
   int attempts = 20;  ///< Transactions at most, with growing pauses between them.
   /// Makes the answer of a replay whose body was not kept (BodyKept::by_choice), from resource id
-  /// and representation version. Runs after the transaction, without one. Empty: replayed as kept.
+  /// and representation version. Runs after the transaction, without one, and may use the
+  /// connection; what it throws goes through, and the record stays. Empty: replayed as kept.
   std::function<StoredResult(const StoredResult& kept)> rebuild;
 };
 

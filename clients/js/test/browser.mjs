@@ -40,7 +40,7 @@ async function start(t, args) {
 export async function startShop(t, topology, origins) {
   const directory = mkdtempSync(join(tmpdir(), "einmal-page-"));
   t.after(() => rmSync(directory, { recursive: true }));
-  const shop = await start(t, ["shop", "--listen", "127.0.0.1:0", "--ledger", join(directory, "ledger.db"), ...(topology === "alone" ? ["--idempotent"] : [])]);
+  const shop = await start(t, ["shop", "--listen", "127.0.0.1:0", "--ledger", join(directory, "ledger.db"), ...(topology === "alone" ? ["--idempotent", "--key", "optional"] : [])]);
   const config = join(directory, "gateway.toml");
   writeFileSync(config, `
     [gateway]
