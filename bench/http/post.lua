@@ -2,6 +2,7 @@
 -- MODE (environment): new     every request carries a key never used before
 --                     replay  every request carries one of the keys that were completed before (REPLAY_KEYS)
 --                     mixed   REPLAY_PERCENT of the requests repeat one of REPLAY_KEYS keys
+--                     prepare every key that the other runs repeat, in turn
 --                     plain   no key
 -- RUN makes keys of one run differ from those of another.
 local mode = os.getenv("MODE") or "new"
@@ -23,8 +24,8 @@ end
 
 local body = '{"item":"A-1","amount":1250,"currency":"eur","note":"bench"}'
 
-local function replay_key()
-  return "bench-" .. run .. "-replay-" .. math.random(1, replay_keys)
+local function replay_key(number)
+  return "bench-" .. run .. "-replay-" .. number
 end
 
 function request()
@@ -33,7 +34,9 @@ function request()
   if mode == "new" or (mode == "mixed" and math.random(1, 100) > replay_percent) then
     headers["Idempotency-Key"] = "bench-" .. run .. "-" .. thread_id .. "-" .. counter
   elseif mode == "replay" or mode == "mixed" then
-    headers["Idempotency-Key"] = replay_key()
+    headers["Idempotency-Key"] = replay_key(math.random(1, replay_keys))
+  elseif mode == "prepare" then
+    headers["Idempotency-Key"] = replay_key(counter % replay_keys + 1)
   end
   return wrk.format("POST", path, headers, body)
 end
