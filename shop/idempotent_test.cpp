@@ -175,33 +175,41 @@ TEST_F(IdempotentShop, books_one_of_sixteen_at_once) {
   EXPECT_EQ(effects(), "2");
 }
 
+/// A request that has claimed its key and will be at work for long.
+class AtWork {
+ public:
+  AtWork(std::uint16_t port, const std::string& key) {
+    HttpRequest slow, look;
+    slow.headers = {{"Idempotency-Key", key}, {"X-Demo-Delay", "3600s"}};
+    look.headers = {{"Idempotency-Key", key}, {"X-Demo-Fault", "503"}};
+    slow.body = look.body = coffee;
+    EXPECT_TRUE(eventually([&] {
+      // It may itself have met somebody who looked, and have been sent away.
+      if (!client_ || client_->read_some(Milliseconds(0)).kind != Incoming::Kind::timeout) {
+        client_ = std::make_unique<RawClient>(port);
+        client_->send(slow);
+      }
+      duplicate_ = HttpClient(port).send(look);
+      return duplicate_.status == 409 &&
+             client_->read_some(Milliseconds(50)).kind == Incoming::Kind::timeout;
+    })) << duplicate_.status;
+  }
+  /// What a duplicate was told meanwhile.
+  const HttpAnswer& duplicate() const { return duplicate_; }
+
+ private:
+  std::unique_ptr<RawClient> client_;
+  HttpAnswer duplicate_;
+};
+
 TEST_F(IdempotentShop, rejects_a_duplicate_at_once_while_the_first_is_at_work) {
-  RawClient first(shop_->port());
-  HttpRequest slow;
-  slow.headers = {{"Idempotency-Key", "K"}, {"X-Demo-Delay", "3600s"}};
-  slow.body = coffee;
-  first.send(slow);
-  HttpAnswer duplicate;
-  ASSERT_TRUE(eventually([&] {
-    slow.headers = {{"Idempotency-Key", "K"}, {"X-Demo-Fault", "503"}};
-    duplicate = HttpClient(shop_->port()).send(slow);
-    return duplicate.status == 409;
-  })) << in_words(duplicate);
-  EXPECT_EQ(in_words(duplicate), "409 in-progress");
+  const AtWork first(shop_->port(), "K");
+  EXPECT_EQ(in_words(first.duplicate()), "409 in-progress");
   EXPECT_EQ(effects(), "0");
 }
 
 TEST_F(IdempotentShop, leaves_nothing_of_a_request_that_was_killed_before_its_commit) {
-  RawClient first(shop_->port());
-  HttpRequest slow;
-  slow.headers = {
-      {"Idempotency-Key", "K"}, {"Content-Type", "application/json"}, {"X-Demo-Delay", "3600s"}};
-  slow.body = coffee;
-  first.send(slow);
-  HttpRequest probe = slow;
-  probe.headers.back() = {"X-Demo-Fault", "503"};
-  ASSERT_TRUE(eventually([&] { return HttpClient(shop_->port()).send(probe).status == 409; }))
-      << "the key is claimed";
+  const AtWork first(shop_->port(), "K");
   shop_->process().kill();
   start();
   EXPECT_EQ(effects(), "0");
