@@ -40,6 +40,11 @@ Play& Play::wait(std::shared_ptr<Gate> gate) {
   return *this;
 }
 
+Play& Play::take(Milliseconds time) {
+  steps_.emplace_back(time);
+  return *this;
+}
+
 Play& Play::close() {
   steps_.emplace_back(Ending::close);
   return *this;
@@ -186,6 +191,8 @@ bool ScriptedUpstream::perform(Connection& connection, const Play& play) {
       if (!connection.socket.write(*bytes)) return false;
     } else if (const auto* gate = std::get_if<std::shared_ptr<Gate>>(&step)) {
       (*gate)->wait(stopping);
+    } else if (const auto* time = std::get_if<Milliseconds>(&step)) {
+      eventually(stopping, *time);
     } else if (std::get<Play::Ending>(step) == Play::Ending::stall) {
       while (connection.socket.read_some(patience).kind == Incoming::Kind::data) {
       }

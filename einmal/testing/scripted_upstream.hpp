@@ -43,6 +43,8 @@ class Play {
   /// A whole answer with Content-Length.
   Play& answer(int status, std::string body = {}, HeaderList headers = {});
   Play& wait(std::shared_ptr<Gate> gate);
+  /// Lets so much time pass.
+  Play& take(Milliseconds time);
   Play& close();
   Play& reset();
   /// Does nothing more until the peer goes or the upstream ends.
@@ -51,7 +53,7 @@ class Play {
  private:
   friend class ScriptedUpstream;
   enum class Ending : std::uint8_t { close, reset, stall };
-  using Step = std::variant<std::string, std::shared_ptr<Gate>, Ending>;
+  using Step = std::variant<std::string, std::shared_ptr<Gate>, Milliseconds, Ending>;
   std::optional<std::size_t> only_bytes_;
   std::vector<Step> steps_;
 };

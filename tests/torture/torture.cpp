@@ -7,24 +7,33 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "einmal/base/random.hpp"
 #include "einmal/testing/postgres_server.hpp"
 #include "einmal/testing/tcp_gate.hpp"
+#include "ledger.hpp"
+#include "own_client.hpp"
 #include "support/command.hpp"
 #include "support/gateway.hpp"
 
 /// Three gateway processes on one store, many clients, and everything that goes wrong at once:
-/// kill -9, SIGSTOP, wall clocks an hour apart, a full disk (SQLite), a killed server and a network
-/// that cuts, stalls and slices (PostgreSQL), an upstream that vanishes. Then a checker reads what
-/// the clients were told and what the upstream did.
+/// kill -9, SIGSTOP, wall clocks that jump, a full disk (SQLite), a killed server and a network
+/// that cuts, stalls and slices (PostgreSQL), an upstream that vanishes, releases, or takes longer
+/// than the lease. Then a checker reads what the clients were told and what the upstream did.
+///
+/// The clients are of four kinds: patient (backs off, stays with one gateway), hasty (repeats at
+/// once, and sends everything twice at the same time), wandering (any gateway, hangs up early), and
+/// the project's own, with its journal.
 ///
 ///     einmal_torture --store sqlite|postgres [--seconds 40] [--seed N] [--upstream doubles]
 ///
@@ -50,40 +59,6 @@ struct History {
   std::optional<std::string> acknowledged;  ///< Body of a success that was recorded.
   std::optional<std::string> seen;          ///< The same, or one marked unrecorded.
   bool told_uncertain = false;
-};
-
-/// What the upstream did, by key. Thread-safe.
-class Ledger {
- public:
-  /// A new effect of this key; its body, which no other effect has.
-  std::string book(const std::string& key) {
-    const std::lock_guard lock(mutex_);
-    ++effects_[key];
-    return "effect " + std::to_string(++all_) + " of " + key;
-  }
-  bool is_first_release(const std::string& key) {
-    const std::lock_guard lock(mutex_);
-    return ++released_[key] == 1;
-  }
-  std::size_t effects(const std::string& key) const {
-    const std::lock_guard lock(mutex_);
-    const auto at = effects_.find(key);
-    return at == effects_.end() ? 0 : at->second;
-  }
-  std::size_t keys_with_several() const {
-    const std::lock_guard lock(mutex_);
-    return static_cast<std::size_t>(std::count_if(
-        effects_.begin(), effects_.end(), [](const auto& each) { return each.second > 1; }));
-  }
-  std::size_t all() const {
-    const std::lock_guard lock(mutex_);
-    return all_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::size_t> effects_, released_;
-  std::size_t all_ = 0;
 };
 
 std::string faketime_library() {
@@ -116,6 +91,7 @@ class Torture {
       setup.defaults = "lease = \"2s\"\nstore_grace = \"900ms\"\nin_flight = \"" +
                        std::string(i % 2 == 0 ? "reject" : "wait") + "\"\nwait = \"500ms\"\n";
       gateways_[i] = std::make_unique<GatewayProcess>(directory_.path().string(), setup);
+      set_clock(i, i == 0 ? 0 : i == 1 ? 3600 : -3600);
       start(i);
     }
   }
@@ -142,47 +118,112 @@ class Torture {
 
   Play serve(const HttpRequest& request) {
     const auto key = request.header("Idempotency-Key");
-    const auto kind = std::hash<std::string>{}(key) % 20;
+    const auto hash = std::hash<std::string>{}(key), kind = hash % 20;
     if (kind == 1 && ledger_.is_first_release(key))
       return Play().answer(503, "busy", {{"Einmal-Outcome", "released"}});
     const auto body = ledger_.book(key);
     if (options_.upstream_doubles && kind == 2) ledger_.book(key);
     if (kind == 0) return Play().reset();
-    return Play().answer(201, body, {{"Location", "/orders/1"}});
+    Play play;
+    if (hash % 100 == 3) play.take(Milliseconds(2500));  // Longer than the lease.
+    return play.answer(201, body, {{"Location", "/orders/1"}});
   }
 
   // --- The clients.
 
+  enum class Kind : std::uint8_t { patient, hasty, wandering, own };
+
   void be_a_client(std::size_t t, Steady::time_point end) {
     SeededRandom random(options_.seed * 1000 + t);
+    const auto kind = static_cast<Kind>(t % 4);
+    std::unique_ptr<OwnClient> own;
+    if (kind == Kind::own) {
+      own = std::make_unique<OwnClient>(
+          directory_.file("journal" + std::to_string(t)), options_.seed * 1000 + t,
+          [this, &random] { return ports_[random.below(ports_.size())].load(); });
+    }
     for (int n = 0; Steady::now() < end; ++n) {
       const auto key = "c" + std::to_string(t) + "-" + std::to_string(n);
       History history;
-      send_until_known(key, history, random, end + seconds(2));
-      if (random.below(3) == 0) send_until_known(key, history, random, end + seconds(2));
+      const int times = random.below(3) == 0 ? 2 : 1;
+      for (int i = 0; i < times; ++i) {
+        if (own) {
+          order_until_known(*own, key, history, end + seconds(2));
+        } else {
+          send_until_known(kind, key, history, random, end + seconds(2));
+        }
+      }
       const std::lock_guard lock(mutex_);
       histories_.emplace(key, std::move(history));
     }
   }
 
-  void send_until_known(const std::string& key, History& history, Random& random,
+  void send_until_known(Kind kind, const std::string& key, History& history, Random& random,
                         Steady::time_point end) {
+    auto gateway = random.below(gateways_.size());
     for (int tries = 0; Steady::now() < end; ++tries) {
-      const auto answer = send_once(key, random.below(gateways_.size()), random.below(16) == 0);
-      if (answer && note(key, history, *answer)) return;
-      if (history.told_uncertain && tries > 3) return;
-      wait(Milliseconds(10 + random.below(60)));  // A client's own backoff.
+      std::future<std::optional<HttpAnswer>> twin;
+      if (kind == Kind::hasty) {
+        twin = std::async(std::launch::async, [this, &key, gateway] {
+          return send_once(key, (gateway + 1) % gateways_.size(), false);
+        });
+      }
+      const bool vanish = kind == Kind::wandering && random.below(6) == 0;
+      const auto answer = send_once(key, gateway, vanish);
+      bool known = answer && note(key, history, *answer);
+      if (twin.valid()) {
+        const auto other = twin.get();
+        if (other) known = note(key, history, *other) || known;
+      }
+      if (known || (history.told_uncertain && tries > 3)) return;
+      if (kind != Kind::patient || !answer) gateway = random.below(gateways_.size());
+      wait(backoff(kind, tries, random));
     }
   }
+
+  static Milliseconds backoff(Kind kind, int tries, Random& random) {
+    if (kind == Kind::hasty) return Milliseconds(1);
+    if (kind == Kind::wandering) return Milliseconds(10 + random.below(60));
+    return Milliseconds(10 + random.below(std::uint64_t{20} << std::min(tries, 5)));
+  }
+
+  void order_until_known(OwnClient& own, const std::string& key, History& history,
+                         Steady::time_point end) {
+    for (int tries = 0; Steady::now() < end; ++tries) {
+      const auto said = own.order(key, body_of(key));
+      sent_ += static_cast<std::size_t>(said.attempts);
+      {
+        const std::lock_guard lock(mutex_);
+        ++own_told_[in_words(said.verdict)];
+      }
+      if (const auto* answer = client::answer_of(said.verdict)) note(key, history, *answer);
+      if (std::holds_alternative<client::verdict::Refused>(said.verdict))
+        return broken(key, "its client was refused: " + in_words(said.verdict));
+      if (std::holds_alternative<client::verdict::NotAttempted>(said.verdict) &&
+          ledger_.effects(key) != 0)
+        broken(key, "its client says that nothing was done, the upstream did it");
+      if (client::is_settled(said.verdict)) return;
+      if (client::why(said.verdict) == client::Why::uncertain && tries > 0) return;
+    }
+  }
+
+  static std::string in_words(const client::Verdict& verdict) {
+    const auto why = client::name(client::why(verdict));
+    return std::string(client::name(verdict)) + (why.empty() ? "" : " ") + std::string(why);
+  }
+
+  static std::string body_of(const std::string& key) { return "{\"of\":\"" + key + "\"}"; }
 
   /// Nothing: no whole answer came.
   std::optional<HttpAnswer> send_once(const std::string& key, std::size_t gateway, bool vanish) {
     ++sent_;
     HttpRequest request;
     request.target = "/orders";
-    request.body = "{\"of\":\"" + key + "\"}";
-    request.headers = {
-        {"Content-Type", "application/json"}, {"X-Caller", "alice"}, {"Idempotency-Key", key}};
+    request.body = body_of(key);
+    request.headers = {{"Host", "shop.test"},
+                       {"Content-Type", "application/json"},
+                       {"X-Caller", "alice"},
+                       {"Idempotency-Key", key}};
     try {
       const auto port = ports_[gateway].load();
       if (vanish) {
@@ -199,12 +240,21 @@ class Torture {
     return std::nullopt;
   }
 
+  void note(const std::string& key, History& history, const client::Answer& answer) {
+    HttpAnswer same;
+    same.ended = Ended::whole;
+    same.status = answer.status;
+    same.headers = answer.headers;
+    same.body = answer.body;
+    note(key, history, same);
+  }
+
   /// Whether the outcome is known now.
   bool note(const std::string& key, History& history, const HttpAnswer& answer) {
     const auto status = status_of(answer);
     {
       const std::lock_guard lock(mutex_);
-      ++told_[in_words(answer)];
+      ++told_[test::in_words(answer)];
     }
     if (answer.status == 504 && status == "uncertain") history.told_uncertain = true;
     if (answer.status != 201) return false;
@@ -227,12 +277,29 @@ class Torture {
     eventually([this] { return over_.load(); }, time);
   }
 
+  std::string clock_file(std::size_t i) const {
+    return directory_.file("clock" + std::to_string(i));
+  }
+  /// Its wall clock is so far from the true one, within a second or two; it may be running.
+  void set_clock(std::size_t i, std::int64_t offset) {
+    const auto next = clock_file(i) + ".next";
+    std::ofstream(next) << (offset < 0 ? "" : "+") << offset << "\n";
+    std::filesystem::rename(next, clock_file(i));
+  }
+  /// By minutes, hours or days, there and back; days are more than results are kept.
+  void move_clock(std::size_t i) {
+    constexpr std::array<std::int64_t, 3> most{10 * 60, 6 * 3600, 3 * 86400};
+    const auto range = most[chaos_.below(most.size())];
+    const auto to = static_cast<std::int64_t>(chaos_.below(2 * static_cast<std::uint64_t>(range)));
+    set_clock(i, to - range);
+  }
+
   void start(std::size_t i) {
-    const std::string offset = i == 0 ? "" : i == 1 ? "+1h" : "-1h";
     ChildProcess::Environment environment;
-    if (!offset.empty()) {
+    if (i != 0) {
       environment = {{"LD_PRELOAD", faketime_library()},
-                     {"FAKETIME", offset},
+                     {"FAKETIME_TIMESTAMP_FILE", clock_file(i)},
+                     {"FAKETIME_CACHE_DURATION", "1"},
                      {"FAKETIME_DONT_FAKE_MONOTONIC", "1"}};
     }
     for (int tries = 0;; ++tries) {
@@ -257,6 +324,10 @@ class Torture {
 
   void misbehave() {
     const std::size_t i = chaos_.below(gateways_.size());
+    if (chaos_.below(3) == 0) {
+      ++done_["wall clocks moved while their gateway runs"];
+      move_clock(1 + chaos_.below(2));
+    }
     const auto what = chaos_.below(options_.postgres ? 9 : 6);
     if (what < 2) {
       ++done_["gateways killed by -9"];
@@ -335,11 +406,12 @@ class Torture {
       answer = *sent;
       return answer.status == 201 || answer.status == 504;
     });
-    if (!decided) return broken(key, "wedged: " + in_words(answer));
+    if (!decided) return broken(key, "wedged: " + test::in_words(answer));
     const auto effects = ledger_.effects(key);
     if (effects > 1) broken(key, std::to_string(effects) + " effects");
     if (history.acknowledged && (answer.status != 201 || answer.body != *history.acknowledged))
-      broken(key, "was told " + *history.acknowledged + ", now " + in_words(answer) + answer.body);
+      broken(key,
+             "was told " + *history.acknowledged + ", now " + test::in_words(answer) + answer.body);
     if (answer.status == 201 && history.seen && answer.body != *history.seen)
       broken(key, "was told " + *history.seen + ", now " + answer.body);
     if (answer.status == 201 && effects == 0) broken(key, "a success without an effect");
@@ -353,13 +425,15 @@ class Torture {
   }
 
   void report() {
-    std::printf("%s, %d s, seed %llu, 3 gateways (wall clocks 0, +1 h, -1 h), %zu clients\n",
+    std::printf("%s, %d s, seed %llu, 3 gateways, %zu clients\n",
                 options_.postgres ? "PostgreSQL" : "SQLite", options_.seconds,
                 static_cast<unsigned long long>(options_.seed), clients_);
     for (const auto& [what, count] : done_) std::printf("  %6zu %s\n", count, what.c_str());
     std::printf("  %6zu requests, of which %zu were not answered\n", sent_.load(),
                 unanswered_.load());
     for (const auto& [words, count] : told_) std::printf("  %6zu told: %s\n", count, words.c_str());
+    for (const auto& [words, count] : own_told_)
+      std::printf("  %6zu told by einmal's own client: %s\n", count, words.c_str());
     std::printf("  %6zu keys, %zu effects: %zu known, %zu uncertain, %zu promises broken\n",
                 histories_.size(), ledger_.all(), known_.load(), uncertain_.load(), broken_.load());
   }
@@ -376,7 +450,7 @@ class Torture {
   const std::size_t clients_ = 12;
   std::mutex mutex_;
   std::map<std::string, History> histories_;
-  std::map<std::string, std::size_t> told_, done_;
+  std::map<std::string, std::size_t> told_, own_told_, done_;
   std::atomic<bool> over_{false};
   std::atomic<std::size_t> sent_{0}, unanswered_{0}, known_{0}, uncertain_{0}, broken_{0};
 };
